@@ -15,6 +15,7 @@ mod dev;
 mod diff;
 mod doctor;
 mod edit;
+mod edited_copy;
 mod fork;
 mod graph;
 mod help;

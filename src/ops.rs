@@ -11,7 +11,6 @@ mod baseline;
 pub mod clean;
 mod commit;
 pub mod compare;
-pub mod confirm;
 mod current;
 pub mod detach;
 pub mod diff;
@@ -65,8 +64,8 @@ use crate::{
 
 pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
 pub use current::{
-    SeenState, adopt_edit, bound_of_start, current, keep_superseded, seen, surroundings, warnings,
-    with_usage_counted,
+    SeenState, adopt_edit, bound_of_start, current, keep_superseded, next, seen, surroundings,
+    warnings, with_usage_counted,
 };
 pub use fence::programs;
 

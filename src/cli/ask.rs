@@ -8,6 +8,8 @@ use crate::render::Out;
 
 /// Bytes at most of an answer; a terminal gives fewer.
 const ANSWER_BYTES_MAX: u64 = 64 * 1024;
+/// How often a question is repeated if the answer was not understood.
+const ASKED_MAX: usize = 5;
 
 /// Waits for the answer outside of a runtime: Ctrl-C ends the program as usual.
 pub(super) fn now(out: Out, question: &str) -> Option<String> {
@@ -40,6 +42,25 @@ pub(super) async fn in_background(out: Out, question: &str) -> Option<String> {
         let _ = sender.send(read());
     });
     answer.await.ok().flatten()
+}
+
+/// Asks for one of these choices, each with its words; `None` for silence. Nothing that was typed before is an answer.
+pub(super) async fn choice(
+    out: Out,
+    question: &str,
+    choices: &[&[&str]],
+    help: &str,
+) -> Option<usize> {
+    forget_typed();
+    for _ in 0..ASKED_MAX {
+        let reply = in_background(out, question).await?.to_lowercase();
+        let chosen = choices.iter().position(|words| words.contains(&reply.as_str()));
+        if chosen.is_some() {
+            return chosen;
+        }
+        out.say(help);
+    }
+    None
 }
 
 /// One line without its end; `None` at the end of the input, and for bytes that are no text.

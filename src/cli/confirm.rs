@@ -9,22 +9,16 @@ use descent_core::{
     id::AtomId,
     state::{Confirmation, State},
     verdict::assertions::{self, Assertion},
-    view,
-    world::{
-        World,
-        doubts::{self, Doubt},
-    },
+    world::doubts::{self, Doubt},
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{Context, surroundings},
-};
+use super::{End, context::Context};
 use crate::{
     failure::Failure,
-    ops::{self, ChangeDenial, confirm::AnswerRequest},
+    ops::{self, ChangeDenial, steer::AnswerRequest},
     render,
+    store::Store,
 };
 
 #[derive(Debug, Args)]
@@ -50,26 +44,30 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     let (holds, reason) = (!flags.no, flags.reason.as_deref());
     let said = if holds { ConfirmResult::Confirmed } else { ConfirmResult::Denied };
     let Some(name) = &flags.name else {
-        let around = surroundings(&store, &loaded.state);
-        report(context, &loaded.state, &around, ConfirmResult::Listed, &all);
-        return Ok(End::Code(0));
+        return Ok(report(context, &store, &loaded.state, ConfirmResult::Listed, &all));
     };
     let doubts = doubts::doubts(&loaded.state);
     let assertion = all.iter().find(|one| one.is_called(name));
     let recorded = match (doubts.iter().find(|doubt| doubt.attempt.as_str() == name), assertion) {
         (Some(doubt), _) => {
             let word = if holds { Resolution::Done(reason) } else { Resolution::Retry(reason) };
-            ops::confirm::resolve(&client, &mut store, &doubt.attempt, word)?
+            ops::steer::resolve(&client, &mut store, &doubt.attempt, word)?
         }
         (None, Some(assertion)) => {
             let request = AnswerRequest { assertion, holds, reason };
-            ops::confirm::confirm(&client, &mut store, loaded, &request)?
+            ops::steer::confirm(&client, &mut store, loaded, &request)?
         }
         (None, None) => return Err(unknown(name, &all, &doubts)),
     };
     let (state, result) = match recorded {
         Ok(report) => {
-            report.events.iter().for_each(|event| print_correction(context, event));
+            for event in &report.events {
+                if let Event::Corrected { what, effects, .. } = event {
+                    let effects = effects.join("; ");
+                    let effects = if effects.is_empty() { effects } else { format!(" → {effects}") };
+                    context.out.say(&render::line(&format!("{what}{effects}")));
+                }
+            }
             (report.loaded.state.clone(), said)
         }
         Err(ChangeDenial { refusal: ChangeRefusal::SameAnswer(earlier), state }) => {
@@ -82,17 +80,7 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
         }
         Err(denial) => return Err(Failure::bug(denial.refusal)),
     };
-    let around = surroundings(&store, &state);
-    report(context, &state, &around, result, assertion.map_or(&[], std::slice::from_ref));
-    Ok(End::Code(0))
-}
-
-fn print_correction(context: &Context, event: &Event) {
-    if let Event::Corrected { what, effects, .. } = event {
-        let effects =
-            if effects.is_empty() { String::new() } else { format!(" → {}", effects.join("; ")) };
-        context.out.say(&render::line(&format!("{what}{effects}")));
-    }
+    Ok(report(context, &store, &state, result, assertion.map_or(&[], std::slice::from_ref)))
 }
 
 fn unknown(name: &str, all: &[Assertion], doubts: &[Doubt]) -> Failure {
@@ -166,22 +154,22 @@ struct AssertionOutput<'a> {
 
 fn report(
     context: &Context,
+    store: &Store,
     state: &State,
-    around: &view::Surroundings,
     result: ConfirmResult,
     shown: &[Assertion],
-) {
+) -> End {
     let doubts = doubts::doubts(state);
     let next = match (result, doubts.first()) {
         (_, Some(doubt)) => format!("descent confirm {}", doubt.attempt),
-        _ if around.live => "descent status".to_owned(),
-        (ConfirmResult::Denied, None) => "descent run".to_owned(),
-        (_, None) => view::next(&World::new(state.clone()), around),
+        (ConfirmResult::Denied, None) if !store.is_live() => "descent run".to_owned(),
+        (_, None) => ops::next(store, state),
     };
     if context.out.json {
         let assertions = shown.iter().map(|one| output(one, state)).collect();
         let schema = "descent/confirm/1";
-        return context.out.json(&ConfirmOutput { schema, result, assertions, doubts, next });
+        context.out.json(&ConfirmOutput { schema, result, assertions, doubts, next });
+        return End::Code(0);
     }
     let mut lines: Vec<String> = shown.iter().map(|one| row(one, state)).collect();
     lines.extend(doubts.iter().map(doubt_row));
@@ -195,6 +183,7 @@ fn report(
     }
     lines.push(format!("next: {next}"));
     context.out.data(&render::clean(&lines.join("\n")));
+    End::Code(0)
 }
 
 fn doubt_row(doubt: &Doubt) -> String {

@@ -19,9 +19,6 @@ use crate::{
     store::{LoadedState, StatePlace, Store, StoreError},
 };
 
-/// How often a question is repeated if the answer was neither yes nor no.
-const ASKED_MAX: usize = 5;
-
 pub(super) struct Context {
     pub(super) out: Out,
     pub(super) dir: PathBuf,
@@ -152,16 +149,24 @@ impl Context {
     /// Asks for a yes; silence is never consent.
     pub(super) async fn consents(&self, question: &str) -> bool {
         let question = format!("{question} [y/N] ");
-        ask::forget_typed();
-        for _ in 0..ASKED_MAX {
-            let answer = ask::in_background(self.out, &question).await;
-            match answer.map(|reply| reply.to_lowercase()).as_deref() {
-                Some("y" | "yes") => return true,
-                None | Some("" | "n" | "no") => return false,
-                Some(_) => self.out.say("y for yes, n for no"),
-            }
+        let words: [&[&str]; 2] = [&["y", "yes"], &["", "n", "no"]];
+        ask::choice(self.out, &question, &words, "y for yes, n for no").await == Some(0)
+    }
+
+    /// Asks whether a command is to change what is agreed; an error unless a person says yes.
+    pub(super) fn refuse_without_consent(&self, command: &str) -> Result<(), Failure> {
+        if !self.may_ask || self.out.json {
+            let hint = format!(
+                "descent {command} -n … shows what it does, descent {command} -y … does it"
+            );
+            let what = "nobody can be asked here, and this changes what is agreed";
+            return Err(Failure::usage(what, hint));
         }
-        false
+        if runtime()?.block_on(self.consents(&format!("{command}?"))) {
+            return Ok(());
+        }
+        let hint = format!("descent {command} -y … does it without asking");
+        Err(Failure::usage("nothing was changed", hint))
     }
 
     /// The directory in which the agreement is made: the top of the work tree, else the present one.

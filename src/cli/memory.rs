@@ -13,7 +13,7 @@ use serde::Serialize;
 use super::{
     End,
     context::{Context, runtime},
-    edit::{editor_here, in_editor},
+    edited_copy::{editor_here, in_editor},
 };
 use crate::{
     clock,

@@ -8,10 +8,7 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc};
 use clap::Args;
 use descent_core::state::State;
 
-use super::{
-    End,
-    context::{Context, runtime},
-};
+use super::{End, context::Context};
 use crate::{
     failure::{Failure, quoted},
     ops::{
@@ -169,14 +166,9 @@ pub(super) fn carry_out(
         return Ok(None);
     };
     if !manner.yes {
-        refuse_unasked(context, manner.command)?;
         let view = RedirectView::planned(store, &planned);
         context.out.say(&render::clean(&lines(context, &view).join("\n")));
-        let question = format!("{}?", manner.command);
-        if !runtime()?.block_on(context.consents(&question)) {
-            let hint = format!("descent {} -y … does it without asking", manner.command);
-            return Err(Failure::usage("nothing was changed", hint));
-        }
+        context.refuse_without_consent(manner.command)?;
     }
     make(context, store, loaded, order, None, manner.yes).map(Some)
 }
@@ -243,15 +235,6 @@ fn abort(context: &Context, store: &mut Store) -> Result<End, Failure> {
     }
     let words = "the redirect is taken back; what it ended is made again";
     Ok(unchanged(context, store, &state, words))
-}
-
-fn refuse_unasked(context: &Context, command: &str) -> Result<(), Failure> {
-    if context.may_ask && !context.out.json {
-        return Ok(());
-    }
-    let hint = format!("descent {command} -n … shows what it does, descent {command} -y … does it");
-    let what = "nobody can be asked here, and this changes what is agreed";
-    Err(Failure::usage(what, hint))
 }
 
 fn unchanged(context: &Context, store: &Store, state: &State, words: &str) -> End {

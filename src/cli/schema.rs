@@ -86,7 +86,7 @@ outputs! {
     "log": super::log::LogOutput,
     "difference": super::log::DifferenceOutput,
     "show": super::show::ShowOutput<'_>,
-    "undo": super::undo::UndoOutput<'_>,
+    "undo": super::undo::UndoOutput,
     "fork": super::fork::ForkOutput<'_>,
     "trust": super::trust::TrustOutput<'_>,
     "confirm": super::confirm::ConfirmOutput<'_>,

@@ -2,22 +2,20 @@
 
 use clap::Args;
 use descent_core::{
-    change::Steering, event::Event, id::AtomId, id::Serial, state::State, view, world::World,
+    change::Steering,
+    event::Event,
+    id::{AtomId, Serial},
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{Context, surroundings},
-};
+use super::{End, context::Context};
 use crate::{
     failure::Failure,
     ops::{
         self,
-        steer::{SteeringOrder, SteeringOutcome},
+        steer::{SteeringOrder, Unsteered},
     },
     render,
-    store::Store,
 };
 
 #[derive(Debug, Args)]
@@ -104,55 +102,34 @@ enum SteerResult {
 
 fn steer(context: &Context, order: &SteeringOrder<'_>) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let client = context.client(None);
-    match ops::steer::steer(&client, &mut store, order)? {
-        SteeringOutcome::Made(report) => {
-            let corrected = report.events.iter().filter_map(|event| match event {
-                Event::Corrected { what, effects, .. } => Some((what, effects)),
-                _ => None,
-            });
-            let (what, effects): (Vec<String>, Vec<Vec<String>>) =
-                corrected.map(|(what, effects)| (what.clone(), effects.clone())).unzip();
-            let state = &report.loaded.state;
-            report_outcome(context, &store, state, SteerResult::Changed, what, effects.concat());
-        }
-        SteeringOutcome::Unchanged(state) => {
-            let (none, nothing) = (Vec::new(), Vec::new());
-            report_outcome(context, &store, &state, SteerResult::Unchanged, none, nothing);
-        }
-    }
-    Ok(End::Code(0))
-}
-
-fn report_outcome(
-    context: &Context,
-    store: &Store,
-    state: &State,
-    result: SteerResult,
-    changes: Vec<String>,
-    effects: Vec<String>,
-) {
-    let around = surroundings(store, state);
-    let next = if around.live {
-        "descent status".to_owned()
-    } else {
-        view::next(&World::new(state.clone()), &around)
+    let (result, state, events) = match ops::steer::steer(&context.client(None), &mut store, order)?
+    {
+        Ok(report) => (SteerResult::Changed, report.loaded.state.clone(), report.events),
+        Err(Unsteered(state)) => (SteerResult::Unchanged, *state, Vec::new()),
+    };
+    let corrected = events.iter().filter_map(|event| match event {
+        Event::Corrected { what, effects, .. } => Some((what.clone(), effects.clone())),
+        _ => None,
+    });
+    let (changes, effects): (Vec<String>, Vec<Vec<String>>) = corrected.unzip();
+    let output = SteerOutput {
+        schema: "descent/steer/1",
+        result,
+        changes,
+        effects: effects.concat(),
+        serial: state.serial,
+        next: ops::next(&store, &state),
     };
     if context.out.json {
-        return context.out.json(&SteerOutput {
-            schema: "descent/steer/1",
-            result,
-            changes,
-            effects,
-            serial: state.serial,
-            next,
-        });
+        context.out.json(&output);
+        return Ok(End::Code(0));
     }
     let mut lines = match result {
-        SteerResult::Changed => changes,
+        SteerResult::Changed => output.changes,
         SteerResult::Unchanged => vec!["unchanged: that stands already".to_owned()],
     };
-    lines.extend(effects.iter().map(|effect| format!("  → {effect}")));
-    lines.push(format!("next: {next}"));
+    lines.extend(output.effects.iter().map(|effect| format!("  → {effect}")));
+    lines.push(format!("next: {}", output.next));
     context.out.data(&render::clean(&lines.join("\n")));
+    Ok(End::Code(0))
 }

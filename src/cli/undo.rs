@@ -1,21 +1,12 @@
 //! `descent undo`: back to an earlier state, as a new commit.
 
-use std::path::PathBuf;
+use std::{fmt::Display, path::PathBuf};
 
 use clap::Args;
-use descent_core::{
-    id::{AtomId, Serial},
-    view,
-    world::World,
-};
+use descent_core::id::{AtomId, Serial};
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{Context, runtime, surroundings},
-    fork,
-    timeline::Timeline,
-};
+use super::{End, context::Context, fork, timeline::Timeline};
 use crate::{
     failure::{Failure, exit},
     ops::{
@@ -62,28 +53,23 @@ pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> 
         Ok(planned) => planned,
         Err(NothingToUndo(outside)) => return Ok(nothing(context, serial, &outside)),
     };
-    if flags.dry_run || !flags.yes {
-        let command = match &flags.serial {
+    if flags.dry_run {
+        let next = match &flags.serial {
             Some(_) => format!("descent undo {} -y", serial.0),
             None => "descent undo -y".to_owned(),
         };
-        show(context, &planned, flags.dry_run, &command);
-        if flags.dry_run {
-            return Ok(End::Code(0));
-        }
-        if !consents(context)? {
-            return Err(Failure::usage(
-                "nothing was undone",
-                "descent undo -y does it without asking",
-            ));
-        }
+        return Ok(UndoOutput::of(&planned, UndoResult::Planned, next).print(context));
+    }
+    if !flags.yes {
+        context.out.say(&render::clean(&lines(&planned.what, &planned.effects)));
+        context.refuse_without_consent("undo")?;
     }
     let done = match ops::undo::undo(&client, &mut store, timeline.now, &then)? {
         Ok(done) => done,
         Err(NothingToUndo(outside)) => return Ok(nothing(context, serial, &outside)),
     };
-    report(context, &done, &surroundings(&store, &done.state));
-    Ok(End::Code(0))
+    let next = ops::next(&store, &done.state);
+    Ok(UndoOutput::of(&done, UndoResult::Undone, next).print(context))
 }
 
 /// The state before a person's last change; an edit that undid one is a change too.
@@ -105,14 +91,14 @@ fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
 /// The outcome of an undo, or of a dry run: `descent undo --json`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct UndoOutput<'a> {
+pub(super) struct UndoOutput {
     schema: &'static str,
     result: UndoResult,
-    text: &'a str,
+    text: String,
     effects: Vec<String>,
     /// The commit of the undo.
     serial: Option<Serial>,
-    next: &'a str,
+    next: String,
 }
 
 #[derive(Serialize)]
@@ -125,13 +111,27 @@ enum UndoResult {
     Unchanged,
 }
 
-fn consents(context: &Context) -> Result<bool, Failure> {
-    if !context.may_ask || context.out.json {
-        let hint = "descent undo -n shows what it does, descent undo -y does it";
-        let what = "nobody can be asked here, and undo changes what is agreed";
-        return Err(Failure::usage(what, hint));
+impl UndoOutput {
+    fn of(undone: &UndoReport, result: UndoResult, next: String) -> Self {
+        Self {
+            schema: "descent/undo/1",
+            result,
+            text: undone.what.clone(),
+            effects: undone.effects.iter().map(ToString::to_string).collect(),
+            serial: Some(undone.state.serial),
+            next,
+        }
     }
-    Ok(runtime()?.block_on(context.consents("undo?")))
+
+    fn print(&self, context: &Context) -> End {
+        if context.out.json {
+            context.out.json(self);
+        } else {
+            let text = format!("{}\nnext: {}", lines(&self.text, &self.effects), self.next);
+            context.out.data(&render::clean(&text));
+        }
+        End::Code(0)
+    }
 }
 
 fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
@@ -141,60 +141,18 @@ fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
     } else {
         format!("what these did outside of the tree is not taken back: {}", names.join(", "))
     };
-    let words = format!("{why}; nothing was undone");
-    if context.out.json {
-        context.out.json(&UndoOutput {
-            schema: "descent/undo/1",
-            result: UndoResult::Unchanged,
-            text: &words,
-            effects: Vec::new(),
-            serial: None,
-            next: "descent log",
-        });
-    } else {
-        context.out.data(&format!("{words}\nnext: descent log"));
-    }
-    End::Code(0)
-}
-
-fn show(context: &Context, planned: &UndoReport, is_dry: bool, command: &str) {
-    if context.out.json && is_dry {
-        return json(context, planned, UndoResult::Planned, command);
-    }
-    let next = if is_dry { format!("\nnext: {command}") } else { String::new() };
-    let text = format!("{}{next}", lines(planned));
-    if is_dry {
-        context.out.data(&render::clean(&text));
-    } else {
-        context.out.say(&render::clean(&text));
-    }
-}
-
-fn lines(undone: &UndoReport) -> String {
-    let effects = undone.effects.iter().map(|effect| format!("\n  {effect}"));
-    format!("{}{}", undone.what, effects.collect::<String>())
-}
-
-fn report(context: &Context, done: &UndoReport, around: &view::Surroundings) {
-    let next = if around.live {
-        "descent status".to_owned()
-    } else {
-        view::next(&World::new(done.state.clone()), around)
-    };
-    if context.out.json {
-        return json(context, done, UndoResult::Undone, &next);
-    }
-    let text = format!("{}\nnext: {next}", lines(done));
-    context.out.data(&render::clean(&text));
-}
-
-fn json(context: &Context, undone: &UndoReport, result: UndoResult, next: &str) {
-    context.out.json(&UndoOutput {
+    let output = UndoOutput {
         schema: "descent/undo/1",
-        result,
-        text: &undone.what,
-        effects: undone.effects.iter().map(ToString::to_string).collect(),
-        serial: Some(undone.state.serial),
-        next,
-    });
+        result: UndoResult::Unchanged,
+        text: format!("{why}; nothing was undone"),
+        effects: Vec::new(),
+        serial: None,
+        next: "descent log".to_owned(),
+    };
+    output.print(context)
+}
+
+fn lines(text: &str, effects: &[impl Display]) -> String {
+    let effects = effects.iter().map(|effect| format!("\n  {effect}"));
+    format!("{text}{}", effects.collect::<String>())
 }

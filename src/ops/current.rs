@@ -202,3 +202,12 @@ pub fn bound_of_start(store: &Store, world: &World) -> BoundView {
         Err(_) => view::bound(world),
     }
 }
+
+/// The command to type next. A loop at work is left to it.
+pub fn next(store: &Store, state: &State) -> String {
+    let around = surroundings(store, state);
+    if around.live {
+        return "descent status".to_owned();
+    }
+    view::next(&World::new(state.clone()), &around)
+}

@@ -11,7 +11,7 @@ use descent_core::{
     judging::Issue,
     state::{Intent, RunStatus, StartedFrom, State, objective::RequestKind},
     step::Refusal,
-    view::{self, BoundView},
+    view::BoundView,
     world::World,
 };
 use serde::Serialize;
@@ -20,7 +20,7 @@ use super::{
     ChangeError, Client,
     commit::faulty,
     commit_change,
-    current::{basis, bound_of_start, restless, surroundings, wait_for_loop, with_usage},
+    current::{self, basis, bound_of_start, restless, wait_for_loop, with_usage},
     judge,
     liveness::LoopObservation,
     request::{self, Patience},
@@ -112,7 +112,6 @@ impl RedirectView {
     /// A state that stays as it is.
     pub fn unchanged(store: &Store, state: &State) -> Self {
         let world = World::new(state.clone());
-        let around = surroundings(store, state);
         Self {
             schema: "descent/redirect/1",
             result: RedirectResult::Unchanged,
@@ -125,11 +124,7 @@ impl RedirectView {
             started: Vec::new(),
             serial: None,
             answered: None,
-            // A loop at work is left to it.
-            next: match around.live {
-                true => "descent status".to_owned(),
-                false => view::next(&world, &around),
-            },
+            next: current::next(store, state),
         }
     }
 

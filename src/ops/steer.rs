@@ -1,13 +1,26 @@
-//! A person's instruction for single atoms: guidance, a skip, a retry. The loop goes on with everything else.
+//! A person's word about a part of a run: guidance, a skip or a retry of single atoms, the answer to an assertion, and whether an effect
+//! happened. The loop goes on with everything else.
+
+use std::sync::Arc;
 
 use descent_core::{
-    change::{self, ChangeRefusal, Steering},
-    id::AtomId,
+    change::{self, Answer, Change, ChangeRefusal, Resolution, Steering},
+    id::{AtomId, AttemptId, TreeId},
     state::State,
+    verdict::assertions::Assertion,
 };
 
-use super::{ChangeDenial, Client, CommitReport, commit::faulty, commit_change, current};
-use crate::{failure::Failure, store::Store};
+use super::{
+    ChangeDenial, ChangeError, Client, CommitReport,
+    commit::faulty,
+    commit_change,
+    current::{self, basis},
+};
+use crate::{
+    failure::Failure,
+    store::{LoadedState, Store},
+    workspace::Workspaces,
+};
 
 /// An instruction, its atoms and its reason.
 #[derive(Debug)]
@@ -17,23 +30,19 @@ pub struct SteeringOrder<'a> {
     pub reason: Option<&'a str>,
 }
 
-/// The outcome of an instruction.
+/// The instruction stands already.
 #[derive(Debug)]
-pub enum SteeringOutcome {
-    Made(CommitReport),
-    /// It stands already.
-    Unchanged(Box<State>),
-}
+pub struct Unsteered(pub Box<State>);
 
 /// Carries the instruction out on top of whatever a loop has committed meanwhile.
 pub fn steer(
     client: &dyn Client,
     store: &mut Store,
     order: &SteeringOrder<'_>,
-) -> Result<SteeringOutcome, Failure> {
+) -> Result<Result<CommitReport, Unsteered>, Failure> {
     let committed = commit_change(
         store,
-        |store| Ok(current(client, store)?),
+        |store| Ok(current::current(client, store)?),
         |_, fresh| {
             let (steering, atoms) = (order.steering, order.atoms.as_slice());
             let (by, now) = (client.by(), client.now());
@@ -42,9 +51,9 @@ pub fn steer(
         },
     )?;
     match committed {
-        Ok(report) => Ok(SteeringOutcome::Made(report)),
+        Ok(report) => Ok(Ok(report)),
         Err(ChangeDenial { refusal: ChangeRefusal::NoDifference, state }) => {
-            Ok(SteeringOutcome::Unchanged(state))
+            Ok(Err(Unsteered(state)))
         }
         Err(denial) => Err(refused(denial.refusal)),
     }
@@ -67,4 +76,76 @@ fn refused(refusal: ChangeRefusal) -> Failure {
         _ => return Failure::bug(refusal),
     };
     Failure::usage(refusal, hint)
+}
+
+/// A person's answer to an assertion.
+#[derive(Debug)]
+pub struct AnswerRequest<'a> {
+    pub assertion: &'a Assertion,
+    pub holds: bool,
+    pub reason: Option<&'a str>,
+}
+
+/// Records whether the effect of an attempt happened.
+pub fn resolve(
+    client: &dyn Client,
+    store: &mut Store,
+    attempt: &AttemptId,
+    resolution: Resolution<'_>,
+) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
+    commit_change(
+        store,
+        |store| Ok(current::current(client, store)?),
+        |_, fresh| {
+            let change = [Change::Resolution(attempt, resolution)];
+            change::apply(&fresh.state, &change, &client.by(), client.now())
+                .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
+        },
+    )
+}
+
+/// Records an answer on the state that the client has read.
+pub fn confirm(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+    request: &AnswerRequest<'_>,
+) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
+    let mut known = Some(loaded);
+    commit_change(
+        store,
+        |store| {
+            let state = &basis(&mut known, client, store)?.state;
+            // The tree is read before the state is locked.
+            let on = tree_of(store, state, request.assertion)?;
+            Ok((state.run.result().cloned(), on))
+        },
+        |(result, on), fresh| {
+            if fresh.state.run.result() != result.as_ref() {
+                return Err(ChangeError::Stale);
+            }
+            let answer = Answer {
+                assertion: request.assertion,
+                holds: request.holds,
+                on: on.as_ref(),
+                reason: request.reason,
+            };
+            let change = [Change::Answer(&answer)];
+            change::apply(&fresh.state, &change, &client.by(), client.now())
+                .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
+        },
+    )
+}
+
+/// The tree that an answer is about: that of the present result, or before the first run the one that it would start from.
+fn tree_of(store: &Store, state: &State, assertion: &Assertion) -> Result<Option<TreeId>, Failure> {
+    if !assertion.is_of_one_tree(state) {
+        return Ok(None);
+    }
+    let constraints = &state.objective.constraints;
+    let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
+    match state.run.result() {
+        Some(head) => Ok(workspaces.tree_of(head)?),
+        None => Ok(workspaces.snapshot()?.map(|start| start.tree)),
+    }
 }

@@ -2,17 +2,12 @@
 //!
 //! Invariant: typed text is never lost. It is in the draft, or in the copy, whose path is printed.
 
-use std::{
-    os::unix::process::ExitStatusExt,
-    path::{Path, PathBuf},
-};
-
 use descent_core::{doc, graph::validate::MissingPart, plan, state::State};
 
 use super::{
     super::{
         context::{Context, signals_are_given_back},
-        edit,
+        edited_copy::{EditedCopy, EditorOutcome, again, editor_here},
     },
     AlignArgs, questions,
     reading::{AlignRefusal, DraftText, read},
@@ -31,8 +26,6 @@ const COPIES: &str = "drafts";
 const KEPT_MAX: usize = 20;
 /// How often an invalid text is opened again.
 const EDITED_MAX: usize = 1_000;
-/// The reader's limit (`doc::Limits`).
-const BYTES_MAX: u64 = 16 << 20;
 
 /// Opens the draft in the editor until it is an agreement; an unchanged text leaves it as it was.
 pub(super) fn edit(
@@ -40,31 +33,26 @@ pub(super) fn edit(
     flags: &mut AlignArgs,
     state: State,
 ) -> Result<State, Failure> {
-    let text = doc::write(&plan::text_of(&state)).into_bytes();
-    let path = copy(&text)?;
-    let command = edit::editor_here();
+    let copy = copy(&doc::write(&plan::text_of(&state)).into_bytes())?;
+    let command = editor_here();
     for _ in 0..EDITED_MAX {
-        let (status, received) = edit::in_editor(context, &command, &path)?;
+        let ended = copy.open(context, &command)?;
         signals_are_given_back()?;
-        let typed = files::read_some(&path, BYTES_MAX + 1)
-            .map_err(|error| Failure::io("the copy cannot be read", &error))?;
-        if received.is_some() {
-            return Err(kept(questions::left_with(flags), &path));
-        }
-        if !status.success() {
-            let how = match (status.code(), status.signal()) {
-                (Some(code), _) => format!("ended with {code}"),
-                (None, signal) => format!("was killed by signal {}", signal.unwrap_or_default()),
-            };
-            context.out.say(&format!("the editor `{command}` {how}; the proposal is as it was"));
-            remove_unless_typed(context, &path, typed == text);
-            return Ok(state);
-        }
-        if typed == text {
-            remove_unless_typed(context, &path, true);
-            return Ok(state);
-        }
-        let file = PlanFile { name: path.clone(), bytes: typed, notation: Notation::Json };
+        let typed = match ended {
+            EditorOutcome::Text(typed) => typed,
+            EditorOutcome::Signal(..) => break,
+            EditorOutcome::Nothing => {
+                copy.remove();
+                return Ok(state);
+            }
+            EditorOutcome::Failed(how, is_changed) => {
+                let words = format!("the editor `{command}` {how}; the proposal is as it was");
+                context.out.say(&words);
+                copy.close(context, is_changed);
+                return Ok(state);
+            }
+        };
+        let file = PlanFile { name: copy.path.clone(), bytes: typed, notation: Notation::Json };
         let before = flags.draft.replace(DraftText::Edited(file));
         match read(&PlanFile::none(), flags, |line| context.out.say(line)) {
             Ok((state, _)) => {
@@ -74,13 +62,13 @@ pub(super) fn edit(
             Err(refusal) => {
                 flags.draft = before;
                 context.out.failure(&failure_of(refusal));
-                if !edit::again(context) {
-                    return Err(kept(questions::left_with(flags), &path));
+                if !again(context)? {
+                    break;
                 }
             }
         }
     }
-    Err(kept(questions::left_with(flags), &path))
+    Err(copy.kept(questions::left_with(flags)))
 }
 
 /// Removes the copy of a text that stands elsewhere now.
@@ -105,7 +93,7 @@ fn lacking(missing: &[MissingPart]) -> Failure {
 }
 
 /// A copy for the editor; the oldest of earlier ones go.
-fn copy(text: &[u8]) -> Result<PathBuf, Failure> {
+fn copy(text: &[u8]) -> Result<EditedCopy, Failure> {
     let unwritable = |error| Failure::io("the copy to edit cannot be made", &error);
     let no_place = || unwritable(std::io::ErrorKind::NotFound.into());
     let dir = cache_dir().ok_or_else(no_place)?.join(COPIES);
@@ -117,24 +105,5 @@ fn copy(text: &[u8]) -> Result<PathBuf, Failure> {
         // The next edit tries again what cannot be removed now.
         let _ = files::remove(&path);
     }
-    let path = dir.join(format!("{}.json", uuid::Uuid::now_v7()));
-    files::write_new(&path, text).map_err(unwritable)?;
-    Ok(path)
-}
-
-fn remove_unless_typed(context: &Context, path: &Path, is_elsewhere: bool) {
-    match is_elsewhere {
-        // A leftover copy harms nobody.
-        true => drop(files::remove_file(path)),
-        false => context.out.say(&where_it_is(path)),
-    }
-}
-
-fn where_it_is(path: &Path) -> String {
-    format!("what you typed is kept in {}", path.display())
-}
-
-fn kept(mut failure: Failure, path: &Path) -> Failure {
-    failure.details.push(where_it_is(path));
-    failure
+    EditedCopy::create(&dir, &uuid::Uuid::now_v7().to_string(), text)
 }

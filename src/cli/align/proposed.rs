@@ -25,8 +25,6 @@ use crate::{
 
 /// Everything: the answer of an aligner is bounded.
 const WHOLE: Bounds = Bounds { items_max: usize::MAX, chars_max: usize::MAX };
-/// How often a question is repeated if the answer was not understood.
-const ASKED_MAX: usize = 5;
 
 /// A person's decision about a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,18 +50,14 @@ pub(super) fn decide(
 
 /// Asks for a decision; silence is a no.
 pub(super) async fn asks(context: &Context, question: &str) -> DraftDecision {
-    ask::forget_typed();
     let question = format!("{question} y: yes, e: edit it first [y/e/N] ");
-    for _ in 0..ASKED_MAX {
-        let answer = ask::in_background(context.out, &question).await;
-        match answer.map(|reply| reply.to_lowercase()).as_deref() {
-            Some("y" | "yes") => return DraftDecision::Yes,
-            Some("e" | "edit") => return DraftDecision::Edit,
-            None | Some("" | "n" | "no") => return DraftDecision::No,
-            Some(_) => context.out.say("y for yes, e to edit it, n for no"),
-        }
+    let words: [&[&str]; 3] = [&["y", "yes"], &["e", "edit"], &["", "n", "no"]];
+    let help = "y for yes, e to edit it, n for no";
+    match ask::choice(context.out, &question, &words, help).await {
+        Some(0) => DraftDecision::Yes,
+        Some(1) => DraftDecision::Edit,
+        _ => DraftDecision::No,
     }
-    DraftDecision::No
 }
 
 fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {

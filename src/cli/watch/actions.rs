@@ -17,8 +17,7 @@ use crate::{
     failure::Failure,
     ops::{
         self, Client, Progress,
-        confirm::AnswerRequest,
-        steer::{SteeringOrder, SteeringOutcome},
+        steer::{AnswerRequest, SteeringOrder},
         stop::{StopOutcome, StopRequest},
         trust::TrustQuestion,
     },
@@ -95,8 +94,8 @@ pub(super) fn guide(
         SteeringOrder { steering: Steering::Guide(words), atoms: vec![atom.clone()], reason: None };
     let client = WatchClient::for_person(context);
     Ok(match ops::steer::steer(&client, store, &order)? {
-        SteeringOutcome::Made(_) => format!("{atom} is told in every further attempt"),
-        SteeringOutcome::Unchanged(_) => "unchanged: that stands already".to_owned(),
+        Ok(_) => format!("{atom} is told in every further attempt"),
+        Err(_) => "unchanged: that stands already".to_owned(),
     })
 }
 
@@ -115,7 +114,7 @@ pub(super) fn confirm(
     };
     let request = AnswerRequest { assertion, holds, reason: None };
     let word = if holds { "confirmed" } else { "denied" };
-    match ops::confirm::confirm(&client, store, loaded, &request)? {
+    match ops::steer::confirm(&client, store, loaded, &request)? {
         Ok(_) => Ok(format!("{word}: {name}")),
         Err(_) => Ok(format!("{word} already: {name}")),
     }
