@@ -1,13 +1,8 @@
 //! `descent align`: the agreement and the first work graph, from a plan or from flags.
 
 mod agreement;
-mod consent;
 mod dialogue;
 mod draft_edit;
-mod edited;
-mod kind;
-mod offers;
-mod patterns;
 mod preview;
 mod proposals;
 mod proposed;
@@ -17,35 +12,37 @@ mod reading;
 use std::{
     ops::ControlFlow,
     path::{Path, PathBuf},
+    sync::Arc,
 };
 
 use clap::Args;
 use descent_core::{
+    change::Redirect,
     id::AgentName,
     proposal::Clarification,
     state::{State, Usage},
     trust::TrustList,
-    view,
-    world::World,
 };
 
 use super::{
     End,
-    context::{Context, signals_are_given_back, surroundings},
+    context::{Context, signals_are_given_back},
+    redirect::{self, Manner},
 };
 use crate::{
     config::{self, Config},
     failure::Failure,
     ops::{
-        agents,
-        align::{agreement_view::AgreementView, existing, refuse_unfinished},
+        self, agents,
+        align::{agreement_view::AgreementView, existing, is_continued, refuse_unfinished},
+        redirect::RedirectOrder,
         trust::{self, NamedPlan},
     },
     plan_file::{self, PlanFile},
     store::{LoadedState, StatePlace, Store, StoreError},
 };
 
-use reading::{AlignRefusal, DraftText, read, refuse_a_plan_as_a_goal};
+use reading::{AlignRefusal, DraftText, read, read_parts, refuse_a_plan_as_a_goal};
 
 #[derive(Debug, Default, Args)]
 pub struct AlignArgs {
@@ -127,10 +124,10 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     match flags.pattern.clone() {
         None => {}
         Some(None) => {
-            context.out.data(&patterns::list());
+            context.out.data(&reading::patterns());
             return Ok(End::Code(0));
         }
-        Some(Some(name)) => patterns::take(&mut flags, &name)?,
+        Some(Some(name)) => reading::take_pattern(&mut flags, &name)?,
     }
     let file = match &flags.plan {
         None => PlanFile::none(),
@@ -140,7 +137,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     let top = context.top()?;
     let config = configured(context, &top);
     let asks = asks(context, &flags);
-    if let Some(end) = edited::take_in(context, &flags, &file, &top, &config)? {
+    if let Some(end) = take_edited(context, &flags, &file, &top, &config)? {
         return Ok(end);
     }
     let state = match read(&file, &flags, |line| context.out.say(line)) {
@@ -222,6 +219,51 @@ fn asked_for(
     }
 }
 
+/// Takes a plan that was edited, over what stands here, in as a redirect; `None` if the plan begins something: nothing
+/// stands here, or it is replaced.
+fn take_edited(
+    context: &Context,
+    flags: &AlignArgs,
+    file: &PlanFile,
+    top: &Path,
+    config: &Config,
+) -> Result<Option<End>, Failure> {
+    let (Some(path), false) = (&flags.plan, flags.force) else {
+        return Ok(None);
+    };
+    let Some(found) = existing(context.place()?)? else {
+        return Ok(None);
+    };
+    let (state, carried) = read_parts(file, flags, |_| ())?;
+    if !is_continued(&found.state, &state) {
+        return Ok(None);
+    }
+    // Told only now: a plan that begins something is read once more.
+    read_parts(file, flags, |line| context.out.say(line))?;
+    let plan = carried.as_ref().map(|carried| (path.as_path(), carried));
+    gate(context, flags, top, config, plan)?;
+    if found.state.plan.is_none() {
+        let words = "no earlier plan is kept here: nothing is taken out, and what the file says is added or changed";
+        context.out.say(words);
+    }
+    let plan = Arc::new(state);
+    let order = RedirectOrder {
+        redirect: Redirect { plan: Some(Arc::clone(&plan)), ..Redirect::default() },
+        reason: None,
+        moved: Vec::new(),
+    };
+    let manner = Manner { command: "align", dry_run: flags.dry_run, yes: flags.yes };
+    let mut store = context.store()?;
+    if let Some(end) = redirect::carry_out(context, &mut store, &order, &manner)? {
+        return Ok(Some(end));
+    }
+    if !flags.dry_run {
+        ops::redirect::keep_plan(&context.client(None), &mut store, &plan)?;
+    }
+    let found = store.read()?;
+    unchanged(context, &found, config).map(Some)
+}
+
 /// A person is asked if there is one, unless they agreed to all or a program wants JSON.
 fn asks(context: &Context, flags: &AlignArgs) -> bool {
     context.may_ask && !context.out.json && !flags.yes
@@ -252,10 +294,8 @@ fn unchanged(context: &Context, found: &LoadedState, config: &Config) -> Result<
     if context.out.json {
         context.out.json(&AgreementView::unchanged(&found.state, config));
     } else {
-        let world = World::new(found.state.clone());
-        let words = "unchanged: this is what is agreed already\nnext: ";
-        let next = view::next(&world, &surroundings(&context.store()?, &found.state));
-        context.out.say(&format!("{words}{next}"));
+        let next = ops::next(&context.store()?, &found.state);
+        context.out.say(&format!("unchanged: this is what is agreed already\nnext: {next}"));
     }
     Ok(End::Code(0))
 }

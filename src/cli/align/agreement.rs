@@ -1,7 +1,7 @@
 //! The end of `align`: what is agreed is checked, shown, consented to and written. A proposal is shown before anything
 //! of it runs, and may be edited.
 //!
-//! Invariant: if the agreement does not come about, nothing of it stays.
+//! Invariant: if the agreement does not come about, nothing of it stays; without a yes there is no state.
 
 use std::{io::IsTerminal, ops::ControlFlow, path::Path, sync::Arc};
 
@@ -9,6 +9,7 @@ use descent_core::{
     state::{Role, State},
     trust::TrustList,
 };
+use tokio_util::sync::CancellationToken;
 
 use super::{
     super::{
@@ -16,9 +17,8 @@ use super::{
         context::{Context, WaitOutcome, interruptible, signals_are_given_back},
     },
     AlignArgs, asks,
-    consent::{self, ConsentAnswer},
-    draft_edit,
-    kind::{self, GivenProfile},
+    dialogue::{self, GivenProfile},
+    draft_edit, preview,
     proposed::{self, DraftDecision},
     questions, unchanged,
 };
@@ -28,7 +28,9 @@ use crate::{
     ops::{
         self,
         agents::{AgentLook, AgentUse},
-        align::{existing, is_same, isolation, refuse_unfinished},
+        align::{AgreementDraft, existing, is_same, isolation, refuse_unfinished},
+        compare::CheckoutBench,
+        evaluate::CheckBench,
     },
     process::programs,
     store::StatePlace,
@@ -37,6 +39,31 @@ use crate::{
 
 /// How often a proposal is edited at most.
 const EDITED_MAX: usize = 1_000;
+/// How often additions for a fresh checkout are offered.
+const OFFERS_MAX: usize = 5;
+
+/// The setting in which an agreement is made.
+struct Agreeing<'a> {
+    context: &'a Context,
+    config: &'a Config,
+    top: &'a Path,
+    place: StatePlace,
+    asks: bool,
+    profile: Option<GivenProfile>,
+    /// Whether another state goes for it.
+    replaces: bool,
+}
+
+/// A person's answer to an agreement that was shown.
+enum ConsentAnswer {
+    Agreed(Box<State>),
+    /// Nobody was asked, and nothing is to be written.
+    Shown,
+    /// A proposal is edited first.
+    Edit(Box<State>),
+    /// It failed in a fresh checkout, which was told: the person says what else.
+    SetupFailed(Box<State>),
+}
 
 pub(super) fn conclude(
     context: &Context,
@@ -56,12 +83,15 @@ pub(super) fn conclude(
     refuse_unfinished(existing.as_deref(), flags.force)?;
     let plan = flags.plan.as_deref().zip(carried.as_ref());
     super::gate(context, flags, top, config, plan)?;
-    let kind = match kind::ask(context, flags, config, top, &state)? {
-        Ok(kind) => kind,
+    let profile = match dialogue::profile(context, flags, config, top, &state)? {
+        Ok(profile) => profile,
         Err(end) => return Ok(end),
     };
+    let place = context.place()?.unwrap_or_else(|| StatePlace::at(top, context.state.as_deref()));
+    let (asks, replaces) = (asks(context, flags), existing.is_some());
+    let agreeing = Agreeing { context, config, top, place, asks, profile, replaces };
     for _ in 0..EDITED_MAX {
-        if flags.draft.is_some() && super::asks(context, flags) {
+        if flags.draft.is_some() && asks {
             match proposed::decide(context, flags, &state, config)? {
                 DraftDecision::Yes => {}
                 DraftDecision::Edit => {
@@ -71,9 +101,10 @@ pub(super) fn conclude(
                 DraftDecision::No => return Err(questions::left_with(flags)),
             }
         }
-        kind.iter().for_each(|given| kind::put(&mut state, given));
-        let replaces = existing.is_some();
-        match agree(context, flags, config, top, state, kind.as_ref(), replaces)? {
+        if let Some(given) = &agreeing.profile {
+            Arc::make_mut(&mut state.run).profile = Some(given.record.clone());
+        }
+        match agreeing.agree(flags, state)? {
             ControlFlow::Break(end) => return Ok(end),
             ControlFlow::Continue(again) => state = again,
         }
@@ -81,115 +112,213 @@ pub(super) fn conclude(
     Err(questions::left_with(flags))
 }
 
-/// Runs the checks, shows the agreement, and writes it after a yes. It goes on with a state that the person changed.
-fn agree(
-    context: &Context,
-    flags: &mut AlignArgs,
-    config: &Config,
-    top: &Path,
-    mut state: State,
-    kind: Option<&GivenProfile>,
-    replaces: bool,
-) -> Result<ControlFlow<End, State>, Failure> {
-    let asks = asks(context, flags);
-    AgentLook {
-        config,
-        environment: &ops::environment(&state),
-        programs: &*programs::real(),
-        dir: top,
-    }
-    .ready(&state, AgentUse::Agreement)?;
-    choose_workspace(context, top, asks, &mut state)?;
-    let place = context.place()?.unwrap_or_else(|| StatePlace::at(top, context.state.as_deref()));
-    let workspaces = Workspaces::open(&place, &state.lineage, &state.objective.constraints)?;
-    let agreed = interruptible(|cancel| {
-        let agreeing = consent::Consent { context, flags, config, top, place: &place, asks };
-        agreeing.agree(state, workspaces.clone(), cancel)
-    });
-    let open = agreed.and_then(|agreed| match agreed {
-        WaitOutcome::Done(ConsentAnswer::Agreed(mut state)) => {
-            if let Some((aligner, used)) = &flags.aligner_used {
-                let run = Arc::make_mut(&mut state.run);
-                run.settle_outside(aligner, Role::Aligner, used.clone());
+impl Agreeing<'_> {
+    /// Runs the checks, shows the agreement, and writes it after a yes. It goes on with a state that the person changed.
+    fn agree(
+        &self,
+        flags: &mut AlignArgs,
+        mut state: State,
+    ) -> Result<ControlFlow<End, State>, Failure> {
+        let context = self.context;
+        AgentLook {
+            config: self.config,
+            environment: &ops::environment(&state),
+            programs: &*programs::real(),
+            dir: self.top,
+        }
+        .ready(&state, AgentUse::Agreement)?;
+        self.choose_workspace(&mut state)?;
+        let constraints = &state.objective.constraints;
+        let workspaces = Workspaces::open(&self.place, &state.lineage, constraints)?;
+        let answered =
+            interruptible(|cancel| self.consent(flags, state, workspaces.clone(), cancel));
+        let open = answered.and_then(|answered| match answered {
+            WaitOutcome::Done(ConsentAnswer::Agreed(state)) => {
+                self.write(flags, *state).map(|()| None)
             }
-            kind.into_iter().for_each(|given| kind::settle(&mut state, given));
-            let client = context.client(Some(config));
-            ops::trust::made_here(&client, &state.lineage, Some(config));
-            write(context, flags, top, *state, replaces).map(|()| None)
+            other => Ok(Some(other)),
+        });
+        if let Ok(None) = open {
+            flags.draft.iter().for_each(draft_edit::forget);
+            let next = if flags.is_found { "" } else { "\nnext: descent run" };
+            context.out.say(&format!("{}{next}", self.how_agreed(flags)));
+            return Ok(ControlFlow::Break(End::Code(0)));
         }
-        other => Ok(Some(other)),
-    });
-    if let Ok(None) = open {
-        flags.draft.iter().for_each(draft_edit::forget);
-        let next = if flags.is_found { "" } else { "\nnext: descent run" };
-        context.out.say(&format!("{}{next}", how_agreed(context, flags)));
-        return Ok(ControlFlow::Break(End::Code(0)));
-    }
-    // The agreement did not come about, so nothing of it stays.
-    if let Some(trees) = workspaces.trees() {
-        trees.discard()?;
-    }
-    place.unmake().ok();
-    let again = match open? {
-        Some(WaitOutcome::Signal(signal)) => return Ok(ControlFlow::Break(End::Signal(signal))),
-        Some(WaitOutcome::Done(ConsentAnswer::Edit(state))) => {
-            signals_are_given_back()?;
-            draft_edit::edit(context, flags, *state)
+        // The agreement did not come about, so nothing of it stays.
+        if let Some(trees) = workspaces.trees() {
+            trees.discard()?;
         }
-        Some(WaitOutcome::Done(ConsentAnswer::SetupFailed(state))) => {
-            signals_are_given_back()?;
-            questions::another_setup(context.out, flags, *state)
+        self.place.unmake().ok();
+        let again = match open? {
+            Some(WaitOutcome::Signal(signal)) => {
+                return Ok(ControlFlow::Break(End::Signal(signal)));
+            }
+            Some(WaitOutcome::Done(ConsentAnswer::Edit(state))) => {
+                signals_are_given_back()?;
+                draft_edit::edit(context, flags, *state)
+            }
+            Some(WaitOutcome::Done(ConsentAnswer::SetupFailed(state))) => {
+                signals_are_given_back()?;
+                questions::another_setup(context.out, flags, *state)
+            }
+            Some(WaitOutcome::Done(_)) | None => return Ok(ControlFlow::Break(End::Code(0))),
+        };
+        again.map(ControlFlow::Continue)
+    }
+
+    /// Shows the agreement with today's verdicts, and asks.
+    async fn consent(
+        &self,
+        flags: &AlignArgs,
+        state: State,
+        workspaces: Workspaces,
+        cancel: CancellationToken,
+    ) -> Result<ConsentAnswer, Failure> {
+        let out = self.context.out;
+        let environment = workspaces.environment(ops::environment(&state));
+        out.say(if workspaces.trees().is_some() {
+            "evaluating the checks as things stand, here and in a fresh checkout…"
+        } else {
+            "evaluating the checks as things stand…"
+        });
+        let programs = ops::programs(&self.place);
+        let bench = CheckBench {
+            place: &self.place,
+            environment: &environment,
+            programs: &*programs,
+            cancel: &cancel,
+        };
+        let bench = CheckoutBench { bench, top: self.top, start: None };
+        let may_change = self.asks && flags.plan.is_none();
+        let mut draft = match AgreementDraft::evaluate(state.clone(), workspaces, bench).await {
+            Err(failure) if may_change && failure.is_of_setup => {
+                out.failure(&failure);
+                return Ok(ConsentAnswer::SetupFailed(Box::new(state)));
+            }
+            draft => draft?,
+        };
+        for _ in 0..OFFERS_MAX {
+            if !self.asks || !draft.comparison.differ() || cancel.is_cancelled() {
+                break;
+            }
+            let mut constraints = draft.state.objective.constraints.clone();
+            if !questions::mend_checkout(
+                out,
+                self.top,
+                &mut constraints,
+                &draft.comparison,
+                &cancel,
+            )
+            .await
+            {
+                break;
+            }
+            out.say("evaluating the checks in a fresh checkout again…");
+            if let Err(failure) = draft.try_constraints(constraints).await {
+                out.failure(&failure);
+            }
         }
-        Some(WaitOutcome::Done(_)) | None => return Ok(ControlFlow::Break(End::Code(0))),
-    };
-    again.map(ControlFlow::Continue)
-}
-
-fn how_agreed(context: &Context, flags: &AlignArgs) -> &'static str {
-    match (asks(context, flags) || flags.yes, std::io::stdin().is_terminal()) {
-        (true, _) => "agreed",
-        (false, false) => "agreed without asking: no terminal",
-        (false, true) if context.out.json => "agreed without asking: --json",
-        (false, true) => "agreed without asking: asking is switched off",
+        if cancel.is_cancelled() {
+            // A measurement that was cut off counts for nothing: nothing of it is shown.
+            return Ok(ConsentAnswer::Shown);
+        }
+        draft.record_baselines()?;
+        self.show(flags, &draft)?;
+        if flags.dry_run {
+            out.say("nothing was written\nnext: the same without -n");
+            return Ok(ConsentAnswer::Shown);
+        }
+        let decision =
+            if self.asks { self.decides(flags, &cancel).await } else { DraftDecision::Yes };
+        match decision {
+            DraftDecision::Yes => {
+                let state = draft.agreed(self.context.may_ask);
+                Ok(ConsentAnswer::Agreed(Box::new(state)))
+            }
+            DraftDecision::Edit => Ok(ConsentAnswer::Edit(Box::new(draft.state))),
+            DraftDecision::No if cancel.is_cancelled() => Err(questions::left()),
+            DraftDecision::No => Err(questions::left_with(flags)),
+        }
     }
-}
 
-fn write(
-    context: &Context,
-    flags: &AlignArgs,
-    top: &Path,
-    state: State,
-    replaces: bool,
-) -> Result<(), Failure> {
-    let mut store = context.open(StatePlace::create(top, context.state.as_deref())?);
-    let is_at_home = !replaces || ops::align::is_at_home(&mut store)?;
-    let written = flags.written.as_deref();
-    if let Some(archived) = ops::align::write(&mut store, state, replaces, written)? {
-        let state = quoted(&store.place().state);
-        let left = ["; its result was not applied", " && descent apply"];
-        let [lacks, applies] = if is_at_home { ["", ""] } else { left };
-        let kept = format!("what stood here is kept in {}{lacks}", archived.display());
-        let back = format!("to bring it back: cp {} {state}{applies}", quoted(&archived));
-        context.out.say(&format!("{kept}\n{back}"));
+    fn show(&self, flags: &AlignArgs, draft: &AgreementDraft<'_>) -> Result<(), Failure> {
+        let (context, out) = (self.context, self.context.out);
+        let client = context.client(Some(self.config));
+        let view = draft.view(&client, self.config, !flags.no_memory)?;
+        if out.json {
+            out.json(&view);
+        } else if !out.quiet || self.asks || flags.dry_run {
+            let page = preview::page(&view, &self.place.project, &context.dir, out.verbose);
+            out.page(&page);
+        }
+        Ok(())
     }
-    Ok(())
-}
 
-/// Asks where attempts work if the directory is large and nobody said it.
-fn choose_workspace(
-    context: &Context,
-    top: &Path,
-    asks: bool,
-    state: &mut State,
-) -> Result<(), Failure> {
-    let Size::Large { what, largest } = isolation::presume(top, state)? else {
-        return Ok(());
-    };
-    if !asks {
-        return Err(isolation::too_large(top, what, &largest));
+    /// Ctrl-C is an answer too.
+    async fn decides(&self, flags: &AlignArgs, cancel: &CancellationToken) -> DraftDecision {
+        self.context.out.say("");
+        let asked = async {
+            if flags.draft.is_some() {
+                return proposed::asks(self.context, "agree?").await;
+            }
+            if self.context.consents("agree?").await {
+                DraftDecision::Yes
+            } else {
+                DraftDecision::No
+            }
+        };
+        tokio::select! {
+            decision = asked => decision,
+            () = cancel.cancelled() => DraftDecision::No,
+        }
     }
-    let holds = format!("{} holds {what}", top.display());
-    let kind = questions::workspace(context.out, &holds, &quoted(&largest))?;
-    isolation::set(state, kind);
-    Ok(())
+
+    fn how_agreed(&self, flags: &AlignArgs) -> &'static str {
+        match (self.asks || flags.yes, std::io::stdin().is_terminal()) {
+            (true, _) => "agreed",
+            (false, false) => "agreed without asking: no terminal",
+            (false, true) if self.context.out.json => "agreed without asking: --json",
+            (false, true) => "agreed without asking: asking is switched off",
+        }
+    }
+
+    fn write(&self, flags: &AlignArgs, mut state: State) -> Result<(), Failure> {
+        let context = self.context;
+        let given = self.profile.as_ref();
+        let given = given.map(|given| (&given.record.agent, Role::Profile, &given.used));
+        let aligner = flags.aligner_used.as_ref();
+        let aligner = aligner.map(|(agent, used)| (agent, Role::Aligner, used));
+        for (agent, role, used) in given.into_iter().chain(aligner) {
+            Arc::make_mut(&mut state.run).settle_outside(agent, role, used.clone());
+        }
+        let client = context.client(Some(self.config));
+        ops::trust::made_here(&client, &state.lineage, Some(self.config));
+        let mut store = context.open(StatePlace::create(self.top, context.state.as_deref())?);
+        let is_at_home = !self.replaces || ops::align::is_at_home(&mut store)?;
+        let written = flags.written.as_deref();
+        if let Some(archived) = ops::align::write(&mut store, state, self.replaces, written)? {
+            let state = quoted(&store.place().state);
+            let left = ["; its result was not applied", " && descent apply"];
+            let [lacks, applies] = if is_at_home { ["", ""] } else { left };
+            let kept = format!("what stood here is kept in {}{lacks}", archived.display());
+            let back = format!("to bring it back: cp {} {state}{applies}", quoted(&archived));
+            context.out.say(&format!("{kept}\n{back}"));
+        }
+        Ok(())
+    }
+
+    /// Asks where attempts work if the directory is large and nobody said it.
+    fn choose_workspace(&self, state: &mut State) -> Result<(), Failure> {
+        let top = self.top;
+        let Size::Large { what, largest } = isolation::presume(top, state)? else {
+            return Ok(());
+        };
+        if !self.asks {
+            return Err(isolation::too_large(top, what, &largest));
+        }
+        let holds = format!("{} holds {what}", top.display());
+        let kind = questions::workspace(self.context.out, &holds, &quoted(&largest))?;
+        isolation::set(state, kind);
+        Ok(())
+    }
 }

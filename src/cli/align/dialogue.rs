@@ -1,17 +1,23 @@
-//! The dialogue of `align` with an aligner: it reads the project, proposes the agreement and asks what it cannot settle.
+//! The agents that `align` asks: an aligner, which reads the project, proposes the agreement and asks what it cannot
+//! settle; and the one that says what kind of task it is.
 //!
 //! Invariant: what it proposes is a draft. The why is asked of the person, and nothing proposed runs here. Without a
 //! proposal the questions go on with what was answered.
 
 use std::path::Path;
 
-use descent_core::graph::validate::MissingPart;
+use descent_core::{
+    graph::validate::MissingPart,
+    profile as rule,
+    state::{State, Usage, profile::ProfileRecord},
+    world::World,
+};
 
 use super::{
     super::{
         End,
         asking::{self, Dialogue, DialogueEnd},
-        context::Context,
+        context::{Context, SkippableOutcome},
     },
     AlignArgs, proposals, questions,
     reading::DraftText,
@@ -20,7 +26,11 @@ use crate::{
     clock,
     config::Config,
     failure::Failure,
-    ops::aligner::{Aligner, AligningTask},
+    ops::{
+        aligner::{Aligner, AligningTask},
+        profiler::Profiler,
+    },
+    render,
 };
 
 const FIRST_PROPOSAL: &str =
@@ -89,4 +99,51 @@ fn given(flags: &AlignArgs) -> Vec<String> {
     put("definition of done", &one(&flags.done));
     put("run in each new working copy", &one(&flags.setup));
     given
+}
+
+/// A profile that an agent gave, with what it used.
+pub(super) struct GivenProfile {
+    pub(super) record: ProfileRecord,
+    pub(super) used: Usage,
+}
+
+/// The answer of whoever is asked; none where nobody is, or where a person said it.
+pub(super) fn profile(
+    context: &Context,
+    flags: &AlignArgs,
+    config: &Config,
+    top: &Path,
+    state: &State,
+) -> Result<Result<Option<GivenProfile>, End>, Failure> {
+    let profiler = Profiler::of(config, clock::now())?;
+    let is_said = state.objective.constraints.profile.is_some();
+    let Some(profiler) = profiler.filter(|_| !is_said) else {
+        return Ok(Ok(None));
+    };
+    let name = profiler.agent.name.clone();
+    if flags.dry_run {
+        let said = format!("the agent `{name}` is asked what kind of task it is, but not with -n");
+        context.out.say(&said);
+        return Ok(Ok(None));
+    }
+    let world = World::new(state.clone());
+    let who = format!("the agent `{name}`");
+    let head = format!("asking `{name}` what kind of task it is");
+    let work = |cancel| async move { profiler.ask(top, &world, &cancel).await };
+    let ended = asking::skippable(context, &who, &head, work);
+    let (record, used) = match ended? {
+        SkippableOutcome::Signal(signal) => return Ok(Err(End::Signal(signal))),
+        SkippableOutcome::Done(Some(answered)) => answered,
+        SkippableOutcome::Stopped | SkippableOutcome::Done(None) => {
+            let at = clock::now().rfc3339();
+            let record = rule::record(name.clone(), at, Err("it was ended".to_owned()));
+            (record, Usage::default())
+        }
+    };
+    asking::used(context, &format!("`{name}`"), &used);
+    if !record.fault.is_empty() {
+        let why = render::visible(&render::line(&record.fault));
+        context.out.say(&format!("no answer of `{name}`: {why}"));
+    }
+    Ok(Ok(Some(GivenProfile { record, used })))
 }

@@ -6,20 +6,21 @@ use std::{path::Path, sync::Arc};
 
 use descent_core::{
     graph::validate::MissingPart,
-    state::{State, Workspace},
+    state::{Constraints, State, Workspace},
 };
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::Config,
     failure::{Failure, exit, quoted},
-    ops::{agents, align::survey_of},
+    ops::{agents, align::survey_of, compare::CheckoutComparison},
     render::{self, Out},
     survey::{Proposal, Survey},
 };
 
 use super::{
     super::ask::{self, ListAnswer},
-    AlignArgs, proposals,
+    AlignArgs, preview, proposals,
     reading::DraftText,
 };
 
@@ -33,7 +34,7 @@ const WHY_HELP: &str =
 const CHECK_HELP: &str = "A shell command that runs at the top of the project, such as cargo test -q. Exit code 0 says that the goal is\nreached; nothing else does.";
 const STEP_HELP: &str = "TEXT=COMMAND runs a shell command, such as format=cargo fmt. TEXT alone is a task for the worker, which is an\nagent. The checks decide whether it was done.";
 const PROTECT_HELP: &str = "An attempt that changes one of these files fails. A glob such as tests/** names all files below a directory.";
-pub(super) const NEEDS_HELP: &str = "Each attempt works in a new copy of what git keeps. A link shares a path of yours with it, such as node_modules;\nsetup is a command that runs in it first, such as npm ci.";
+const NEEDS_HELP: &str = "Each attempt works in a new copy of what git keeps. A link shares a path of yours with it, such as node_modules;\nsetup is a command that runs in it first, such as npm ci.";
 
 /// Asks for each missing part; `Err` if the person left.
 pub(super) fn fill(
@@ -89,14 +90,14 @@ pub(super) fn workspace(out: Out, holds: &str, largest: &str) -> Result<Workspac
     out.say(&format!(
         "1 or 2; or Ctrl-C, and again with what need not be copied: --link {largest}"
     ));
-    for _ in 0..ANSWERS_MAX {
-        match answer(out, NEEDS_HELP)?.as_str() {
-            "1" | "shadow" => return Ok(Workspace::Shadow),
-            "2" | "shared" => return Ok(Workspace::Shared),
-            _ => out.say("1 or 2."),
+    until(out, NEEDS_HELP, |reply| match reply.as_str() {
+        "1" | "shadow" => Some(Workspace::Shadow),
+        "2" | "shared" => Some(Workspace::Shared),
+        _ => {
+            out.say("1 or 2.");
+            None
         }
-    }
-    Err(left())
+    })
 }
 
 /// Asks for another setup where it failed; `Err` with all answers if the person left. A proposal is decided on again.
@@ -153,21 +154,28 @@ fn answer(out: Out, help: &str) -> Result<String, Failure> {
     })
 }
 
-/// Asks until there is an answer.
-fn needed(out: Out, question: &str, help: &str) -> Result<String, Failure> {
-    out.say(&format!("\n{question}"));
+/// Asks until an answer can be taken; `Err` if the person left.
+fn until<T>(out: Out, help: &str, mut take: impl FnMut(String) -> Option<T>) -> Result<T, Failure> {
     for _ in 0..ANSWERS_MAX {
-        let reply = answer(out, help)?;
-        if !reply.is_empty() {
-            return Ok(reply);
+        if let Some(taken) = take(answer(out, help)?) {
+            return Ok(taken);
         }
-        out.say("It cannot be left out.");
     }
     Err(left())
 }
 
+fn needed(out: Out, question: &str, help: &str) -> Result<String, Failure> {
+    out.say(&format!("\n{question}"));
+    until(out, help, |reply| {
+        if reply.is_empty() {
+            out.say("It cannot be left out.");
+        }
+        Some(reply).filter(|reply| !reply.is_empty())
+    })
+}
+
 /// A numbered list of offers, each with its origin.
-pub(super) fn numbered(proposals: &[Proposal]) -> String {
+fn numbered(proposals: &[Proposal]) -> String {
     let width = proposals.iter().map(|one| one.text.chars().count()).max();
     let width = width.unwrap_or(0).min(40);
     let one = |(at, proposal): (usize, &Proposal)| {
@@ -250,54 +258,105 @@ fn options(out: Out, flags: &mut AlignArgs, survey: &Survey) -> Result<(), Failu
     let offers: Vec<Proposal> = survey.link.iter().chain(&survey.setup).cloned().collect();
     if has_none && !offers.is_empty() {
         out.say("\nWhat does a fresh copy of the project need?  (--link PATH, --setup COMMAND)");
-        let links = survey.link.len();
-        let shown: Vec<Proposal> = named(&offers, links);
-        out.say(&numbered(&shown));
+        out.say(&numbered(&named(&offers, &survey.link)));
         out.say("Enter: nothing; or numbers, such as 1; or a setup command.");
-        for text in chosen(out, &offers, NEEDS_HELP)?.0 {
-            if survey.link.iter().any(|link| link.text == text) {
-                flags.link.push(text);
-            } else {
-                flags.setup = Some(joined(flags.setup.take(), &text));
-            }
-        }
+        let texts = chosen(out, &offers, NEEDS_HELP)?.0;
+        add_needs(texts, &survey.link, &mut flags.link, &mut flags.setup);
     }
     Ok(())
 }
 
 /// Names links and setups by their flags, so that a list of both is plain.
-pub(super) fn named(offers: &[Proposal], links: usize) -> Vec<Proposal> {
-    let one = |(at, offer): (usize, &Proposal)| Proposal {
-        text: if at < links {
-            format!("--link {}", quoted(&offer.text))
-        } else {
-            format!("--setup {}", quoted(&offer.text))
-        },
-        from: offer.from.clone(),
+fn named(offers: &[Proposal], links: &[Proposal]) -> Vec<Proposal> {
+    let one = |offer: &Proposal| {
+        let flag = if links.contains(offer) { "--link" } else { "--setup" };
+        let text = format!("{flag} {}", quoted(&offer.text));
+        Proposal { text, from: offer.from.clone() }
     };
-    offers.iter().enumerate().map(one).collect()
-}
-
-/// Joins two setups into one command.
-pub(super) fn joined(before: Option<String>, more: &str) -> String {
-    match before {
-        None => more.to_owned(),
-        Some(before) => format!("{before} && {more}"),
-    }
+    offers.iter().map(one).collect()
 }
 
 /// The texts that were chosen, none for Enter; and whether it is the person's own one.
 fn chosen(out: Out, proposals: &[Proposal], help: &str) -> Result<(Vec<String>, bool), Failure> {
-    for _ in 0..ANSWERS_MAX {
-        match ask::taken(&answer(out, help)?, proposals.len()) {
-            ListAnswer::Text(text) if text.is_empty() => break,
-            ListAnswer::Text(text) => return Ok((vec![text], true)),
-            ListAnswer::Items(places) => {
-                let texts = places.into_iter().map(|at| proposals[at].text.clone());
-                return Ok((texts.collect(), false));
-            }
-            ListAnswer::Wrong(number) => out.say(&format!("There is no {number} in the list.")),
+    until(out, help, |reply| taken(out, &reply, proposals))
+}
+
+/// The same from one reply; `None` where it names what is not in the list.
+fn taken(out: Out, reply: &str, proposals: &[Proposal]) -> Option<(Vec<String>, bool)> {
+    match ask::taken(reply, proposals.len()) {
+        ListAnswer::Text(text) if text.is_empty() => Some((Vec::new(), false)),
+        ListAnswer::Text(text) => Some((vec![text], true)),
+        ListAnswer::Items(places) => {
+            let texts = places.into_iter().map(|at| proposals[at].text.clone());
+            Some((texts.collect(), false))
+        }
+        ListAnswer::Wrong(number) => {
+            out.say(&format!("There is no {number} in the list."));
+            None
         }
     }
-    Ok((Vec::new(), false))
+}
+
+/// Takes links as such, and all else as a command of `setup`.
+fn add_needs(
+    texts: Vec<String>,
+    links: &[Proposal],
+    to: &mut Vec<String>,
+    setup: &mut Option<String>,
+) {
+    for text in texts {
+        if links.iter().any(|link| link.text == text) {
+            to.push(text);
+        } else {
+            *setup = Some(match setup.take() {
+                None => text,
+                Some(before) => format!("{before} && {text}"),
+            });
+        }
+    }
+}
+
+/// Shows the difference of a fresh checkout, and offers files that it lacks as `link` or `setup`; whether something was
+/// taken into the constraints.
+pub(super) async fn mend_checkout(
+    out: Out,
+    top: &Path,
+    constraints: &mut Constraints,
+    comparison: &CheckoutComparison,
+    cancel: &CancellationToken,
+) -> bool {
+    out.say("Some checks end otherwise in a fresh checkout, where a run makes them:");
+    for (here, fresh) in comparison.here.iter().zip(&comparison.fresh) {
+        if here.verdict != fresh.verdict {
+            preview::two(here, fresh).iter().for_each(|line| out.say(&line.text(false)));
+        }
+    }
+    let links = &comparison.links;
+    let mut offers = links.clone();
+    offers.extend(survey_of(top).setup);
+    // A command that was taken before and did not help is not offered again.
+    let setup = constraints.setup.run.clone();
+    offers.retain(|offer| setup.as_deref().is_none_or(|setup| !setup.contains(&offer.text)));
+    if offers.is_empty() {
+        out.say("What a fresh one needs can be made by a command.  (--setup COMMAND)");
+        out.say("Enter: go on as it is; or a setup command.");
+    } else {
+        out.say("It has only what git keeps. What does it need of the rest?");
+        out.say(&numbered(&named(&offers, links)));
+        out.say("Enter: go on as it is; or numbers, such as 1; or a setup command.");
+    }
+    loop {
+        let reply = tokio::select! {
+            reply = ask::in_background(out, "> ") => reply,
+            () = cancel.cancelled() => None,
+        };
+        let Some(reply) = reply else { return false };
+        if reply == "?" {
+            out.say(NEEDS_HELP);
+        } else if let Some((texts, _)) = taken(out, &reply, &offers) {
+            let is_any = !texts.is_empty();
+            add_needs(texts, links, &mut constraints.link, &mut constraints.setup.run);
+            return is_any;
+        }
+    }
 }
