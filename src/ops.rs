@@ -7,7 +7,6 @@ pub mod agents;
 pub mod align;
 pub mod aligner;
 pub mod audit;
-mod baseline;
 pub mod clean;
 mod commit;
 pub mod compare;

@@ -1,6 +1,6 @@
 //! A dialogue with the aligner at a terminal, and the questions that it has for the person.
 //!
-//! Invariant: without a person nobody is asked. What it proposes is a draft: nothing of it counts here. Not here: what
+//! Invariant: without a person nobody is asked. A proposal is a draft: nothing of it counts here. Not here: what
 //! follows (`align`, `redirect`).
 
 use std::io::IsTerminal;
@@ -21,7 +21,7 @@ use super::{
 use crate::{
     failure::Failure,
     ops::{
-        aligner::{ANSWER_MAX, Aligner, AlignerQuestion, AligningTask, Proposed},
+        aligner::{ANSWER_MAX, Aligner, AlignerQuestion, Proposed},
         outside::OutsideAnswer,
     },
     render::{self, Line, Meaning, Out, Page},
@@ -42,12 +42,7 @@ pub(super) fn is_seen(context: &Context) -> bool {
 pub(super) struct Dialogue<'a> {
     pub(super) context: &'a Context,
     pub(super) aligner: &'a Aligner<'a>,
-    pub(super) task: AligningTask<'a>,
-    /// The person's sentence, and why.
-    pub(super) words: &'a str,
-    pub(super) why: &'a str,
-    /// Parts that the person has given already.
-    pub(super) given: &'a [String],
+    pub(super) question: AlignerQuestion<'a>,
     /// The thing that is proposed, with its article.
     pub(super) what: [&'static str; 2],
 }
@@ -99,23 +94,14 @@ impl Dialogue<'_> {
         answers: &[Clarification],
         before: Option<&Node>,
     ) -> Result<SkippableOutcome<Node>, Failure> {
-        let question = AlignerQuestion {
-            task: self.task,
-            words: self.words,
-            why: self.why,
-            given: self.given,
-            answers,
-            before,
-            may_ask: before.is_none(),
-        };
-        let aligner = self.aligner;
+        let (aligner, question) = (self.aligner, self.question);
         let who = format!("the aligner `{}`", aligner.agent.name);
         let [what, after] = self.what;
         let head = match before {
             None => format!("\nasking {who} for {what}"),
             Some(_) => format!("\nasking {who} for {after} with your answers"),
         };
-        let work = |cancel| async move { aligner.ask(&question, &cancel).await };
+        let work = |cancel| async move { aligner.ask(question, answers, before, &cancel).await };
         let ended = skippable(self.context, &who, &head, work)?;
         used(self.context, &who, &aligner.used());
         let why = match ended {

@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::{End, context::Context, validate};
 use crate::{
     failure::{Failure, exit, quoted},
-    ops::{align::isolation, trust},
+    ops::{align, trust},
     plan_file::{self, Notation, PlanFile},
     render::{self, Line, Meaning, Page},
     store::{self, StatePlace, Store, StoreError},
@@ -112,7 +112,7 @@ pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Fai
     StatePlace::at(&top, named).is_free()?;
     let mut state = migration.state.clone();
     // A large directory is left to `run --set`.
-    isolation::presume(&top, &mut state)?;
+    align::presume_workspace(&top, &mut state)?;
     let mut store = Store::open(StatePlace::create(&top, named)?);
     store.create(state)?;
     store.write_journal();

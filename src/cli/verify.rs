@@ -73,6 +73,7 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     let programs = ops::programs(store.place());
     let judged = interruptible(async |cancel| {
         let bench = CheckBench {
+            top: &store.place().project,
             place: store.place(),
             environment: &environment,
             programs: &*programs,

@@ -3,8 +3,6 @@
 //! Invariant: nothing is written before [`write`]. Not here: plans and flags, what a person is shown and asked (`cli`).
 
 pub mod agreement_view;
-pub mod isolation;
-mod locks;
 
 use std::{
     path::{Path, PathBuf},
@@ -21,16 +19,42 @@ use descent_core::{
 };
 
 use super::{
-    baseline,
-    compare::{CheckoutBench, CheckoutComparison},
+    compare::{self, CheckoutComparison},
+    evaluate::CheckBench,
 };
 use crate::{
-    failure::{Failure, exit},
+    failure::{Failure, exit, quoted},
     git::Git,
     store::{LoadedState, StatePlace, Store, StoreError},
     survey::{self, Survey},
-    workspace::{self, Workspaces},
+    workspace::{self, Size, Workspaces, size_of},
 };
+
+/// Files named at most.
+const LOCKS_MAX: usize = 3;
+
+/// Files that tell a package manager what to install. A directory of installed packages beside one fits it, or is
+/// stale.
+const LOCK_FILES: [&str; 15] = [
+    "package-lock.json",
+    "npm-shrinkwrap.json",
+    "yarn.lock",
+    "pnpm-lock.yaml",
+    "bun.lock",
+    "bun.lockb",
+    "deno.lock",
+    "composer.lock",
+    "Gemfile.lock",
+    "poetry.lock",
+    "uv.lock",
+    "pdm.lock",
+    "Pipfile.lock",
+    "requirements.txt",
+    "go.sum",
+];
+
+/// Directories that package managers install into.
+const PACKAGES: [&str; 5] = ["node_modules", ".venv", "venv", "vendor", "env"];
 
 /// Surveys the project; git, if there is one, tells which files are ignored.
 pub fn survey_of(top: &Path) -> Survey {
@@ -56,22 +80,22 @@ pub struct AgreementDraft<'a> {
     /// The start of a run; absent where agents work in place.
     pub start: Option<StartedFrom>,
     pub comparison: CheckoutComparison,
-    bench: CheckoutBench<'a>,
+    bench: CheckBench<'a>,
 }
 
 impl<'a> AgreementDraft<'a> {
-    /// Evaluates the checks here and in a fresh checkout. `bench` gets its start from the working tree.
+    /// Evaluates the checks here and in a fresh checkout.
     pub async fn evaluate(
         mut state: State,
         workspaces: Workspaces,
-        mut bench: CheckoutBench<'a>,
+        bench: CheckBench<'a>,
     ) -> Result<Self, Failure> {
-        locks::refuse_setup_of_links(&state, bench.top)?;
-        baseline::forget(&mut state);
+        refuse_setup_of_links(&state, bench.top)?;
+        compare::forget_baselines(&mut state);
         let start = workspaces.snapshot()?;
-        bench.start = start.as_ref().map(|start| start.commit.clone());
+        let commit = start.as_ref().map(|start| &start.commit);
         Ok(Self {
-            comparison: bench.compare(&state, &workspaces).await?,
+            comparison: bench.compare(&state, &workspaces, commit).await?,
             state,
             workspaces,
             start,
@@ -84,16 +108,17 @@ impl<'a> AgreementDraft<'a> {
         let mut state = self.state.clone();
         Arc::make_mut(&mut state.objective).constraints = constraints;
         let constraints = &state.objective.constraints;
-        let workspaces = Workspaces::open(self.bench.bench.place, &state.lineage, constraints)?;
+        let workspaces = Workspaces::open(self.bench.place, &state.lineage, constraints)?;
         let mut comparison = self.comparison.clone();
-        self.bench.measure_fresh(&state, &workspaces, &mut comparison).await?;
+        let commit = self.start.as_ref().map(|start| &start.commit);
+        self.bench.measure_fresh(&state, &workspaces, commit, &mut comparison).await?;
         (self.state, self.workspaces, self.comparison) = (state, workspaces, comparison);
         Ok(())
     }
 
     /// Records the value that each `"baseline"` stands for.
     pub fn record_baselines(&mut self) -> Result<(), Failure> {
-        baseline::record(&mut self.state, &self.comparison.by_key)
+        compare::record_baselines(&mut self.state, &self.comparison.by_key)
     }
 
     /// The state to be written. If somebody could be asked now, they can be asked later too (contract §4).
@@ -239,4 +264,72 @@ pub fn is_same(old: &State, new: &State) -> bool {
             .collect()
     };
     objective(old) == objective(new) && shape(old) == shape(new)
+}
+
+/// Writes down `shadow` for an agreement outside of any repository that names no workspace: later changes around the state
+/// decide nothing. A large directory is left as it is: its size is returned, and a person has to choose.
+pub fn presume_workspace(top: &Path, state: &mut State) -> Result<Size, Failure> {
+    let constraints = &state.objective.constraints;
+    // A repository that cannot be used is for `git` to refuse.
+    let is_open = constraints.workspace.is_none() && matches!(Git::open(top), Ok(None));
+    if !is_open {
+        return Ok(Size::Usual);
+    }
+    let size = size_of(top, constraints)?;
+    if size == Size::Usual {
+        set_workspace(state, Workspace::Shadow);
+    }
+    Ok(size)
+}
+
+pub fn set_workspace(state: &mut State, kind: Workspace) {
+    Arc::make_mut(&mut state.objective).constraints.workspace = Some(kind);
+}
+
+/// The refusal if nobody can be asked.
+pub fn too_large(top: &Path, what: &str, largest: &Path) -> Failure {
+    let message = format!(
+        "{} is no repository, and holds {what} (most in {}): attempts would work on copies of them",
+        top.display(),
+        largest.display()
+    );
+    let hint = format!(
+        "share what need not be copied: --link {}; or say so: --set workspace=shadow copies all, --set workspace=shared works in place, with nothing undone",
+        quoted(largest)
+    );
+    Failure::new("E-SHADOW-LARGE", exit::NOT_ALIGNED, message, hint)
+}
+
+/// Refuses a `setup` that would install into the person's own directory.
+fn refuse_setup_of_links(state: &State, top: &Path) -> Result<(), Failure> {
+    let stale = stale_links(state, top);
+    let (Some(_), Some((link, lock))) = (&state.objective.constraints.setup.run, stale.first())
+    else {
+        return Ok(());
+    };
+    let message = format!(
+        "`{link}` is linked and there is a `setup`: what it installs by {lock} would be installed into your own `{link}`"
+    );
+    let hint = format!("leave out one of them: --link {link}, or --setup");
+    Err(Failure::new("E-LINK", exit::INVALID, message, hint))
+}
+
+/// Linked directories that belong to a lock file of the project, each with that file.
+fn stale_links(state: &State, top: &Path) -> Vec<(String, String)> {
+    let links = state.objective.constraints.link.iter();
+    let is_installed = |link: &Path| PACKAGES.iter().any(|name| link.ends_with(name));
+    let links = links.filter(|link| is_installed(Path::new(link)) && top.join(link).is_dir());
+    let stale = links.filter_map(|link| {
+        let dir = Path::new(link).parent().unwrap_or(Path::new(""));
+        let lock = locks_in(&top.join(dir)).into_iter().next()?;
+        Some((link.clone(), dir.join(lock).display().to_string()))
+    });
+    stale.collect()
+}
+
+/// Lock files in a directory.
+fn locks_in(dir: &Path) -> Vec<String> {
+    let is_there = |name: &&&str| PathBuf::from(dir).join(name).is_file();
+    let found = LOCK_FILES.iter().filter(is_there);
+    found.take(LOCKS_MAX).map(ToString::to_string).collect()
 }

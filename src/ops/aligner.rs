@@ -36,8 +36,8 @@ pub use crate::agent::ANSWER_MAX;
 pub use descent_core::prompt::AligningTask;
 pub use judge::Proposed;
 
-/// A question, with all that it is told.
-#[derive(Debug)]
+/// A question, without the person's answers.
+#[derive(Debug, Clone, Copy)]
 pub struct AlignerQuestion<'a> {
     pub task: AligningTask<'a>,
     /// The person's sentence, as it was typed.
@@ -45,11 +45,6 @@ pub struct AlignerQuestion<'a> {
     pub why: &'a str,
     /// Parts of the agreement that the person has given already.
     pub given: &'a [String],
-    pub answers: &'a [Clarification],
-    /// Its proposal before these answers.
-    pub before: Option<&'a Node>,
-    /// Whether it may ask something in its turn.
-    pub may_ask: bool,
 }
 
 /// The aligner of a project.
@@ -83,10 +78,13 @@ impl<'a> Aligner<'a> {
         used.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Asks, and waits for the end of everything that was started. Cancelled, it ends the agent.
+    /// Asks, and waits for the end of everything that was started. Cancelled, it ends the agent. It may ask something in
+    /// its turn, unless these are answers to its proposal `before`.
     pub async fn ask(
         &self,
-        question: &AlignerQuestion<'_>,
+        question: AlignerQuestion<'_>,
+        answers: &[Clarification],
+        before: Option<&Node>,
         cancel: &CancellationToken,
     ) -> Result<OutsideAnswer, Failure> {
         let lines = self.agent_lines();
@@ -95,19 +93,19 @@ impl<'a> Aligner<'a> {
             words: question.words,
             why: question.why,
             given: question.given,
-            answers: question.answers,
-            before: question.before,
+            answers,
+            before,
             project: &self.project,
             can_look: !matches!(self.agent.transport, Transport::Model(_)),
             agents: &lines,
-            may_ask: question.may_ask,
+            may_ask: before.is_none(),
             now: self.now,
         });
         let outside = OutsideQuestion {
             config: self.config,
             agent: &self.agent,
             prompt: &prompt,
-            form: self.form(question),
+            form: self.form(question.task, before.is_none()),
             now: self.now,
         };
         let (answer, used) = outside.ask(self.top, cancel).await?;
@@ -116,22 +114,22 @@ impl<'a> Aligner<'a> {
         Ok(answer)
     }
 
-    fn form(&self, question: &AlignerQuestion<'_>) -> QuestionForm {
-        let schema = match question.task {
-            AligningTask::Agreement => proposal::agreement_schema(question.may_ask),
-            AligningTask::Change(_) => proposal::change_schema(question.may_ask),
+    fn form(&self, task: AligningTask<'_>, may_ask: bool) -> QuestionForm {
+        let schema = match task {
+            AligningTask::Agreement => proposal::agreement_schema(may_ask),
+            AligningTask::Change(_) => proposal::change_schema(may_ask),
         };
         QuestionForm {
             role: Role::Aligner,
             schema: doc::write_compact(&schema),
-            fault: self.judge_of(question),
+            fault: self.judge_of(task, may_ask),
         }
     }
 
     /// Judges an object: `None` if it can be used.
-    fn judge_of(&self, question: &AlignerQuestion<'_>) -> ObjectJudge {
-        let (config, may_ask) = (self.config.clone(), question.may_ask);
-        match question.task {
+    fn judge_of(&self, task: AligningTask<'_>, may_ask: bool) -> ObjectJudge {
+        let config = self.config.clone();
+        match task {
             AligningTask::Agreement => {
                 Arc::new(move |text| judge::agreement_of(text, may_ask, &config).err())
             }

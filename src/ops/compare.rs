@@ -1,11 +1,12 @@
 //! Every check runs twice: in the working directory, and in a fresh checkout as a run makes it. If the verdicts differ,
-//! files that git ignores are the likely cause.
+//! files that git ignores are the likely cause. The value of a `"baseline"` is measured there too (contract §3).
 //!
 //! Invariant: one run after the other, never both at once. In the workspace `shared` there is one place, and one run.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
+    sync::Arc,
     time::Duration,
 };
 
@@ -14,25 +15,26 @@ use descent_core::{
     id::{AtomId, CommitId, Digest},
     state::{
         Check, Leaf, State,
-        check::{CommandLeaf, NotCommandLeaf},
+        check::{CommandLeaf, NotCommandLeaf, NumberRule},
     },
     verdict::{self, Verdict},
     view::VerdictView,
 };
 
 use super::{
-    baseline,
     evaluate::{self, CheckBench, SeenLeaf},
     lacking::{is_cache, lacking as not_found},
 };
 use crate::{
     clock,
     driver::ReadyCheckout,
-    failure::{Failure, quoted},
+    failure::{Failure, exit, quoted},
     survey::Proposal,
     workspace::{Checkout, Workspaces, Worktrees},
 };
 
+/// Lines of a command's output that a refusal shows.
+const TAIL_LINES: usize = 8;
 /// The time for all checks of single atoms together.
 const HOLDING_MAX: Duration = Duration::from_secs(30);
 
@@ -61,13 +63,6 @@ pub struct CheckoutComparison {
     /// measured.
     pub by_key: BTreeMap<Digest, VerdictView>,
     seen_here: Vec<SeenLeaf>,
-}
-
-/// Where checks are compared.
-pub struct CheckoutBench<'a> {
-    pub bench: CheckBench<'a>,
-    pub top: &'a Path,
-    pub start: Option<CommitId>,
 }
 
 impl CheckoutComparison {
@@ -99,21 +94,22 @@ impl CheckoutComparison {
     }
 }
 
-impl CheckoutBench<'_> {
-    /// Does both runs.
+impl CheckBench<'_> {
+    /// Does both runs, for a run that would start from that commit; in place if there is none.
     pub async fn compare(
         &self,
         state: &State,
         workspaces: &Workspaces,
+        start: Option<&CommitId>,
     ) -> Result<CheckoutComparison, Failure> {
         let mut comparison = CheckoutComparison::default();
         // The checkout of a shared workspace is the working directory.
-        if self.start.is_some() {
-            let seen = self.bench.leaves(state, self.top, workspaces.trees(), &|_| ()).await?;
+        if start.is_some() {
+            let seen = self.leaves(state, self.top, workspaces.trees(), &|_| ()).await?;
             comparison.here = evaluate::judged(state, &seen, None);
             comparison.seen_here = seen;
         }
-        self.measure_fresh(state, workspaces, &mut comparison).await?;
+        self.measure_fresh(state, workspaces, start, &mut comparison).await?;
         Ok(comparison)
     }
 
@@ -122,13 +118,14 @@ impl CheckoutBench<'_> {
         &self,
         state: &State,
         workspaces: &Workspaces,
+        start: Option<&CommitId>,
         comparison: &mut CheckoutComparison,
     ) -> Result<(), Failure> {
         let trees = workspaces.trees();
         if let Some(trees) = trees {
-            trees.refuse_ways_back(self.start.as_ref())?;
+            trees.refuse_ways_back(start)?;
         }
-        let prepared = match self.bench.checkout(workspaces, self.start.clone()).await {
+        let prepared = match self.checkout(workspaces, start.cloned()).await {
             Ok(prepared) => prepared,
             Err(mut failure) => {
                 let lacking = self.lacked(workspaces, true)?.into_iter();
@@ -146,9 +143,9 @@ impl CheckoutBench<'_> {
             None => Vec::new(),
         };
         let changed = self.changed_by_setup(workspaces)?;
-        let seen = self.bench.leaves(state, &at, None, &|_| ()).await?;
+        let seen = self.leaves(state, &at, None, &|_| ()).await?;
         comparison.fresh = evaluate::judged(state, &seen, None);
-        self.measure_atoms(state, &at, comparison).await;
+        self.measure_atoms(state, &at, start.is_some(), comparison).await;
         let trees = trees.filter(|_| comparison.differ());
         (comparison.not_fresh, comparison.not_here) = match trees {
             Some(trees) => lacking(trees, &at, self.top)?,
@@ -174,8 +171,7 @@ impl CheckoutBench<'_> {
         let Some(trees) = workspaces.trees() else {
             return Ok(Vec::new());
         };
-        let lacking =
-            not_found(trees, self.bench.environment, Some(Checkout::Judging), &[])?.into_iter();
+        let lacking = not_found(trees, self.environment, Some(Checkout::Judging), &[])?.into_iter();
         let told = lacking.filter(|one| one.is_named || fails);
         Ok(told.map(|one| one.advice).collect())
     }
@@ -190,21 +186,27 @@ impl CheckoutBench<'_> {
     }
 
     /// Measures the checks of atoms: those with a baseline, and as many others as the time suffices for.
-    async fn measure_atoms(&self, state: &State, at: &Path, comparison: &mut CheckoutComparison) {
+    async fn measure_atoms(
+        &self,
+        state: &State,
+        at: &Path,
+        is_fresh: bool,
+        comparison: &mut CheckoutComparison,
+    ) {
         let since = clock::Stopwatch::start(clock::real());
         let keys = evaluate::leaves(state).into_iter().map(Check::key);
         comparison.by_key = keys.zip(comparison.fresh.iter().cloned()).collect();
         let whole = Duration::from_millis(state.objective.constraints.attempt_timeout_ms());
-        for (_, leaf) in baseline::leaves_of_atoms(state) {
+        for (_, leaf) in leaves_of_atoms(state) {
             let rule = leaf.leaf().filter(|rule| rule.is_machine());
             let Some(rule) = rule.filter(|_| !comparison.by_key.contains_key(&leaf.key())) else {
                 continue;
             };
             let left = HOLDING_MAX.saturating_sub(Duration::from_millis(since.passed_ms()));
-            let seen = if baseline::is_wanted(leaf) {
-                self.bench.measure(rule, at, whole).await
-            } else if self.start.is_some() && !left.is_zero() {
-                self.bench.measure(&without_timeout(rule), at, left).await
+            let seen = if is_wanted(leaf) {
+                self.measure(rule, at, whole).await
+            } else if is_fresh && !left.is_zero() {
+                self.measure(&without_timeout(rule), at, left).await
             } else {
                 // In place, checks of single steps would run among the person's own files.
                 continue;
@@ -221,7 +223,7 @@ impl CheckoutBench<'_> {
         };
         let held = state.atoms.iter().filter(|(_, atom)| {
             let checks = atom.task().and_then(|task| task.spec.checks.as_ref());
-            self.start.is_some() && checks.is_some_and(holds)
+            is_fresh && checks.is_some_and(holds)
         });
         comparison.holding = held.map(|(id, _)| id.clone()).collect();
     }
@@ -287,4 +289,81 @@ fn lacking(
     not_fresh.sort_by_key(|path| is_cache(path));
     let not_here = not_in(trees.ignored(Some(Checkout::Judging))?, here);
     Ok((not_fresh, not_here))
+}
+
+/// Forgets values that a plan carries from another tree: they are measured anew.
+pub fn forget_baselines(state: &mut State) {
+    each_rule(state, &mut |rule| rule.baseline = None);
+}
+
+/// Records the numbers that were measured beside the leaves of the base case and of the atoms.
+pub fn record_baselines(
+    state: &mut State,
+    seen: &BTreeMap<Digest, VerdictView>,
+) -> Result<(), Failure> {
+    let base_case = evaluate::leaves(state).into_iter().map(|leaf| (None, leaf));
+    let of_atoms = leaves_of_atoms(state).map(|(atom, leaf)| (Some(atom), leaf));
+    let wanted = base_case.chain(of_atoms).filter(|(_, leaf)| is_wanted(leaf));
+    let (mut numbers, mut missing) = (Vec::new(), Vec::new());
+    for (atom, leaf) in wanted {
+        match seen.get(&leaf.key()).map(|seen| seen.number.ok_or(seen)) {
+            Some(Ok(number)) => numbers.push(number),
+            Some(Err(seen)) => missing.extend(lines_of(atom, seen)),
+            None => {}
+        }
+    }
+    if !missing.is_empty() {
+        let hint = "try the command and mend `number`, or write the number in the place of \"baseline\"; then align again";
+        let message = "a baseline cannot be measured on the tree that a run would start from";
+        return Err(Failure::new("E-BASELINE", exit::NOT_ALIGNED, message, hint).with(missing));
+    }
+    let mut numbers = numbers.into_iter();
+    each_rule(state, &mut |rule| {
+        if let Some(number) = numbers.next() {
+            rule.set_baseline(number);
+        }
+    });
+    Ok(())
+}
+
+/// Whether the value of a leaf is to be measured.
+fn is_wanted(leaf: &Check) -> bool {
+    let rule = leaf.leaf().and_then(Leaf::number);
+    rule.is_some_and(NumberRule::has_baseline)
+}
+
+/// The leaves of all atoms, in the order of `each_rule`.
+fn leaves_of_atoms(state: &State) -> impl Iterator<Item = (&AtomId, &Check)> {
+    state.atoms.iter().flat_map(|(id, atom)| {
+        let checks = atom.task().and_then(|task| task.spec.checks.as_ref());
+        checks.into_iter().flat_map(Check::leaves).map(move |leaf| (id, leaf))
+    })
+}
+
+/// The rules with a baseline: those of the base case, then those of each atom.
+fn each_rule(state: &mut State, each: &mut impl FnMut(&mut NumberRule)) {
+    if evaluate::leaves(state).into_iter().any(is_wanted) {
+        let check = Arc::make_mut(&mut state.objective).base_case.as_mut();
+        check.into_iter().flat_map(Check::baselines_mut).for_each(&mut *each);
+    }
+    let wanted = leaves_of_atoms(state).filter(|(_, leaf)| is_wanted(leaf));
+    let mut wanted: Vec<AtomId> = wanted.map(|(id, _)| id.clone()).collect();
+    wanted.dedup();
+    for (_, atom) in state.atoms.iter_mut().filter(|(id, _)| wanted.contains(id)) {
+        let task = Arc::make_mut(atom).task_mut();
+        let check = task.and_then(|task| Arc::make_mut(&mut task.spec).checks.as_mut());
+        check.into_iter().flat_map(Check::baselines_mut).for_each(&mut *each);
+    }
+}
+
+/// A leaf that found no number, with the end of its output.
+fn lines_of(atom: Option<&AtomId>, seen: &VerdictView) -> Vec<String> {
+    let whose =
+        atom.map_or_else(|| "the base case".to_owned(), |atom| format!("the checks of {atom}"));
+    let ended = &seen.ended;
+    let head = format!("`{}` in {whose}: `number` found no number ({ended})", seen.check);
+    let lines: Vec<&str> = seen.output.lines().collect();
+    let tail = &lines[lines.len().saturating_sub(TAIL_LINES)..];
+    let tail = tail.iter().map(|line| format!("  | {line}"));
+    [head].into_iter().chain(tail).collect()
 }

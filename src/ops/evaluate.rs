@@ -44,6 +44,8 @@ pub struct SeenLeaf {
 
 /// The setting in which checks are evaluated.
 pub struct CheckBench<'a> {
+    /// The working directory.
+    pub top: &'a Path,
     pub place: &'a StatePlace,
     pub environment: &'a Environment,
     pub programs: &'a dyn Programs,

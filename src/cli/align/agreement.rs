@@ -28,8 +28,7 @@ use crate::{
     ops::{
         self,
         agents::{AgentLook, AgentUse},
-        align::{AgreementDraft, existing, is_same, isolation, refuse_unfinished},
-        compare::CheckoutBench,
+        align::{AgreementDraft, existing, is_same, refuse_unfinished},
         evaluate::CheckBench,
     },
     process::programs,
@@ -183,12 +182,12 @@ impl Agreeing<'_> {
         });
         let programs = ops::programs(&self.place);
         let bench = CheckBench {
+            top: self.top,
             place: &self.place,
             environment: &environment,
             programs: &*programs,
             cancel: &cancel,
         };
-        let bench = CheckoutBench { bench, top: self.top, start: None };
         let may_change = self.asks && flags.plan.is_none();
         let mut draft = match AgreementDraft::evaluate(state.clone(), workspaces, bench).await {
             Err(failure) if may_change && failure.is_of_setup => {
@@ -310,15 +309,15 @@ impl Agreeing<'_> {
     /// Asks where attempts work if the directory is large and nobody said it.
     fn choose_workspace(&self, state: &mut State) -> Result<(), Failure> {
         let top = self.top;
-        let Size::Large { what, largest } = isolation::presume(top, state)? else {
+        let Size::Large { what, largest } = ops::align::presume_workspace(top, state)? else {
             return Ok(());
         };
         if !self.asks {
-            return Err(isolation::too_large(top, what, &largest));
+            return Err(ops::align::too_large(top, what, &largest));
         }
         let holds = format!("{} holds {what}", top.display());
         let kind = questions::workspace(self.context.out, &holds, &quoted(&largest))?;
-        isolation::set(state, kind);
+        ops::align::set_workspace(state, kind);
         Ok(())
     }
 }

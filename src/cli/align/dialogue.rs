@@ -1,5 +1,5 @@
-//! The agents that `align` asks: an aligner, which reads the project, proposes the agreement and asks what it cannot
-//! settle; and the one that says what kind of task it is.
+//! The agents that `align` asks: an aligner, which proposes the agreement and asks what it cannot settle, and one that
+//! says what kind of task it is.
 //!
 //! Invariant: what it proposes is a draft. The why is asked of the person, and nothing proposed runs here. Without a
 //! proposal the questions go on with what was answered.
@@ -27,7 +27,7 @@ use crate::{
     config::Config,
     failure::Failure,
     ops::{
-        aligner::{Aligner, AligningTask},
+        aligner::{Aligner, AlignerQuestion, AligningTask},
         profiler::Profiler,
     },
     render,
@@ -58,10 +58,12 @@ pub(super) fn hold(
     let dialogue = Dialogue {
         context,
         aligner: &aligner,
-        task: AligningTask::Agreement,
-        words: flags.goal.as_deref().unwrap_or_default(),
-        why: flags.why.as_deref().unwrap_or_default(),
-        given: &given(flags),
+        question: AlignerQuestion {
+            task: AligningTask::Agreement,
+            words: flags.goal.as_deref().unwrap_or_default(),
+            why: flags.why.as_deref().unwrap_or_default(),
+            given: &given(flags),
+        },
         what: ["an agreement", "the agreement"],
     };
     let ended = dialogue.hold(|node, may_ask| aligner.agreement(node, may_ask));

@@ -27,7 +27,7 @@ use crate::{
     failure::Failure,
     ops::{
         self,
-        aligner::{Aligner, AligningTask},
+        aligner::{Aligner, AlignerQuestion, AligningTask},
         redirect::{OpenRedirect, RedirectOrder, RedirectView, Unchanged},
     },
     render::{self, Bounds},
@@ -125,10 +125,12 @@ impl OpenDialogue<'_> {
         let dialogue = Dialogue {
             context,
             aligner: &aligner,
-            task: AligningTask::Change(&world),
-            words,
-            why: "",
-            given: &[],
+            question: AlignerQuestion {
+                task: AligningTask::Change(&world),
+                words,
+                why: "",
+                given: &[],
+            },
             what: ["a change", "the change"],
         };
         let read = |node: &_, may_ask| aligner.change(node, may_ask, &world.state);

@@ -12,7 +12,7 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{AgreementDraft, locks};
+use super::{AgreementDraft, locks_in, stale_links};
 use crate::{
     config::Config,
     failure::{Failure, quoted},
@@ -188,7 +188,7 @@ fn yes_or_no(world: &World, bound: &BoundView) -> Option<YesOrNo> {
     is_one.then(|| YesOrNo { check: check.title(), what: YES_OR_NO })
 }
 
-/// What is odd about the checks, the work and the places of an agreement.
+/// Odd things about the checks, the work and the places of an agreement.
 fn warnings(
     world: &World,
     comparison: &CheckoutComparison,
@@ -204,7 +204,7 @@ fn warnings(
         let hint = "take the workspace git or shadow, or plan without groups";
         all.push(advice(what.to_owned(), hint));
     }
-    for (link, lock) in locks::stale_links(&world.state, top) {
+    for (link, lock) in stale_links(&world.state, top) {
         let what = format!(
             "`{link}` is linked, so a result that changes {lock} is judged with what stands there now"
         );
@@ -233,7 +233,7 @@ fn setup(state: &State, comparison: &CheckoutComparison, top: &Path) -> Option<S
     let inputs = "runs it again elsewhere only when these change";
     let savings = [
         flag("keep", made, !constraints.keep.is_empty(), keep),
-        flag("setup.inputs", &locks::locks_in(top), !constraints.setup.inputs.is_empty(), inputs),
+        flag("setup.inputs", &locks_in(top), !constraints.setup.inputs.is_empty(), inputs),
     ];
     Some(SetupCost { ms, savings: savings.into_iter().flatten().collect() })
 }
