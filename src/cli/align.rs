@@ -28,6 +28,7 @@ use super::{
     End,
     context::{Context, signals_are_given_back},
     redirect::{self, Manner},
+    usage,
 };
 use crate::{
     config::{self, Config},
@@ -52,7 +53,7 @@ pub struct AlignArgs {
     #[arg(short = 'f', long = "plan", value_name = "PLAN")]
     plan: Option<PathBuf>,
     /// A command that passes when the goal is reached (may be given again)
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = usage::filled)]
     check: Vec<String>,
     /// What to do, in order; with =COMMAND a shell action, else the worker does it
     #[arg(long, value_name = "TEXT[=COMMAND]")]
@@ -76,13 +77,13 @@ pub struct AlignArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Files that no attempt may change, such as tests/** (short for --set protected=…; may be given again)
-    #[arg(long, value_name = "GLOB")]
+    #[arg(long, value_name = "GLOB", value_parser = usage::filled)]
     protect: Vec<String>,
     /// A path of the project that every workspace shares, such as node_modules (short for --set link=…)
-    #[arg(long, value_name = "PATH")]
+    #[arg(long, value_name = "PATH", value_parser = usage::filled)]
     link: Vec<String>,
     /// A command to run once in each new workspace, such as 'npm ci' (short for --set setup.run=…)
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = usage::filled)]
     setup: Option<String>,
     /// Do not look at what earlier runs of the project learnt
     #[arg(long)]

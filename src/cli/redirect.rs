@@ -8,7 +8,7 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc};
 use clap::Args;
 use descent_core::state::State;
 
-use super::{End, context::Context};
+use super::{End, context::Context, usage};
 use crate::{
     failure::{Failure, quoted},
     ops::{
@@ -29,22 +29,22 @@ pub struct RedirectArgs {
     /// Why, in your own words
     text: Option<String>,
     /// Another goal
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = usage::filled)]
     goal: Option<String>,
     /// Another why
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = usage::filled)]
     why: Option<String>,
     /// The things that shall exist
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = usage::filled)]
     deliver: Option<String>,
     /// When it is done, for people
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = usage::filled)]
     done: Option<String>,
     /// A command that replaces the base case (may be given again)
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = usage::filled)]
     check: Vec<String>,
     /// A command beside those of the base case (may be given again)
-    #[arg(long, value_name = "COMMAND")]
+    #[arg(long, value_name = "COMMAND", value_parser = usage::filled)]
     add_check: Vec<String>,
     /// A constraint, such as max_attempts=2; null takes it back
     #[arg(long, value_name = "KEY=VALUE")]
@@ -53,10 +53,10 @@ pub struct RedirectArgs {
     #[arg(long, value_name = "FILE")]
     add: Option<PathBuf>,
     /// The group that gets the new atoms, as its last parts or choices
-    #[arg(long, value_name = "GROUP", requires = "add")]
+    #[arg(long, value_name = "GROUP", requires = "add", value_parser = usage::filled)]
     into: Option<String>,
     /// An atom that goes, with all below it (may be given again)
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = usage::filled)]
     remove: Vec<String>,
     /// The choice that a group shall have (may be given again)
     #[arg(long, value_name = "GROUP=CHOICE")]
@@ -65,16 +65,16 @@ pub struct RedirectArgs {
     #[arg(long, value_name = "ID=TEXT")]
     bind: Vec<String>,
     /// An atom whose result is taken out: it is made again (may be given again)
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = usage::filled)]
     forget: Vec<String>,
     /// An atom whose failures count no more (may be given again)
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", value_parser = usage::filled)]
     retry: Vec<String>,
     /// A blocked tool, or a tool with its target, that planners may propose again (may be given again)
-    #[arg(long, value_name = "TEXT")]
+    #[arg(long, value_name = "TEXT", value_parser = usage::filled)]
     unblock: Vec<String>,
     /// Start from the files as they are (.), from HEAD, or from another commit; solved work is carried over
-    #[arg(long, value_name = "REV")]
+    #[arg(long, value_name = "REV", value_parser = usage::filled)]
     from: Option<String>,
     /// Take back a redirect that waits for its change
     #[arg(long, exclusive = true)]

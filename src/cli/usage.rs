@@ -62,17 +62,9 @@ pub(super) fn failure(error: &Error, typed: &[String]) -> Failure {
     }
 }
 
-/// Refuses flags with an empty text, mostly from an empty variable of a script.
-pub(super) fn refuse_blank(command: &str, given: &[(&str, Vec<String>)]) -> Result<(), Failure> {
-    let is_blank = |texts: &Vec<String>| texts.iter().any(|text| text.trim().is_empty());
-    match given.iter().find(|(_, texts)| is_blank(texts)) {
-        None => Ok(()),
-        Some((flag, _)) => {
-            let message = format!("`{flag}` is given an empty text");
-            let hint = format!("leave {flag} out, or see descent {command} --help");
-            Err(Failure::usage(message, hint))
-        }
-    }
+/// Reads a text of a flag, and refuses an empty one: mostly an empty variable of a script.
+pub(super) fn filled(text: &str) -> Result<String, &'static str> {
+    if text.trim().is_empty() { Err("it is an empty text") } else { Ok(text.to_owned()) }
 }
 
 fn no_such_command(error: &Error, typed: &[String]) -> Failure {

@@ -5,7 +5,6 @@
 use std::path::Path;
 
 use descent_core::{
-    doc::{self, Node},
     id::AtomId,
     state::{
         Check, CheckKind, StartedFrom, Workspace,
@@ -311,8 +310,9 @@ fn places(page: &mut Page, shown: &AgreementView, project: &Path, dir: &Path) {
     let all = constraint_limits::in_force(constraints).into_iter();
     // The workspace is shown above.
     let chosen = all.filter(|one| one.is_chosen && one.key != "workspace");
-    let chosen: Vec<String> =
-        chosen.map(|one| format!("{} = {}", one.key, value(&one.value))).collect();
+    let chosen: Vec<String> = chosen
+        .map(|one| format!("{} = {}", one.key, constraint_limits::plain(&one.value)))
+        .collect();
     if !chosen.is_empty() {
         prose(page, "chosen: ", &chosen.join("; "));
     }
@@ -341,15 +341,6 @@ fn starting_place(project: &Path, dir: &Path) -> Option<String> {
         render::visible(&project.display().to_string()),
         render::visible(&below.display().to_string())
     ))
-}
-
-/// A value as a person writes it: texts bare, a list with commas.
-fn value(node: &Node) -> String {
-    match (node.as_str(), node.as_array()) {
-        (Some(text), _) => text.to_owned(),
-        (None, Some(items)) => items.iter().map(value).collect::<Vec<_>>().join(", "),
-        (None, None) => doc::write_compact(node),
-    }
 }
 
 fn of_commit(start: &StartedFrom, uncommitted: usize) -> String {

@@ -59,50 +59,40 @@ fn command_line(
     survey: &Survey,
     worker: bool,
 ) -> String {
-    let lacks = |part| missing.contains(&part);
-    let mut words = vec!["descent align".to_owned()];
-    let goal = flags.goal.as_deref();
-    if goal.is_some_and(|goal| !goal.trim().is_empty()) || lacks(MissingPart::Goal) {
-        let goal = goal.filter(|goal| !goal.trim().is_empty());
-        words.push(quoted(goal.unwrap_or("GOAL")));
-    }
-    let mut put = |flag: &str, text: &str| words.push(format!("{flag} {}", quoted(text)));
-    if let Some(plan) = &flags.plan {
-        put("-f", &plan.display().to_string());
-    }
-    if lacks(MissingPart::Why) {
-        put("--why", "WHY");
-    } else if let Some(why) = &flags.why {
-        put("--why", why);
-    }
-    for (flag, text) in [("--deliver", &flags.deliver), ("--done", &flags.done)] {
-        text.iter().for_each(|text| put(flag, text));
-    }
-    flags.check.iter().for_each(|check| put("--check", check));
+    let given = |text: &Option<String>| text.iter().cloned().collect::<Vec<_>>();
+    let or_missing = |part, word: &str, given: Vec<String>| {
+        if missing.contains(&part) { vec![word.to_owned()] } else { given }
+    };
+    let goal = flags.goal.clone().filter(|goal| !goal.trim().is_empty());
+    let plan = flags.plan.as_ref().map(|plan| plan.display().to_string());
+    let (mut checks, mut steps) = (flags.check.clone(), flags.step.clone());
     if wants_checks(missing) {
         let first = survey.checks.first();
-        put("--check", first.map_or("COMMAND", |first| &first.text));
+        checks.push(first.map_or("COMMAND", |first| &first.text).to_owned());
     }
-    flags.step.iter().for_each(|step| put("--step", step));
-    if let Some(agent) = &flags.plan_with {
-        put("--plan-with", agent);
-    }
-    if let Some(Some(name)) = &flags.pattern {
-        put("--pattern", name);
-    }
-    if lacks(MissingPart::Work) {
-        put("--step", if worker { "WHAT TO DO" } else { "WHAT TO DO=COMMAND" });
-    }
-    for (flag, texts) in
-        [("--set", &flags.set), ("--protect", &flags.protect), ("--link", &flags.link)]
-    {
-        texts.iter().for_each(|text| put(flag, text));
-    }
-    flags.setup.iter().for_each(|setup| put("--setup", setup));
-    for (flag, is_given) in [("--force", flags.force), ("-y", flags.yes), ("-n", flags.dry_run)] {
-        if is_given {
-            words.push(flag.to_owned());
-        }
-    }
+    let step = if worker { "WHAT TO DO" } else { "WHAT TO DO=COMMAND" };
+    steps.extend(or_missing(MissingPart::Work, step, Vec::new()));
+    let texts = [
+        ("", or_missing(MissingPart::Goal, "GOAL", given(&goal))),
+        ("-f ", given(&plan)),
+        ("--why ", or_missing(MissingPart::Why, "WHY", given(&flags.why))),
+        ("--deliver ", given(&flags.deliver)),
+        ("--done ", given(&flags.done)),
+        ("--check ", checks),
+        ("--step ", steps),
+        ("--plan-with ", given(&flags.plan_with)),
+        ("--pattern ", given(&flags.pattern.clone().flatten())),
+        ("--set ", flags.set.clone()),
+        ("--protect ", flags.protect.clone()),
+        ("--link ", flags.link.clone()),
+        ("--setup ", given(&flags.setup)),
+    ];
+    let texts = texts
+        .iter()
+        .flat_map(|(flag, texts)| texts.iter().map(move |text| format!("{flag}{}", quoted(text))));
+    let bare = [("--force", flags.force), ("-y", flags.yes), ("-n", flags.dry_run)];
+    let bare = bare.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| (*flag).to_owned());
+    let words: Vec<String> =
+        std::iter::once("descent align".to_owned()).chain(texts).chain(bare).collect();
     words.join(" ")
 }

@@ -15,7 +15,7 @@ use descent_core::{
 };
 
 use super::{
-    super::{constraints, context::Context, usage},
+    super::{constraints, context::Context},
     AlignArgs,
 };
 use crate::{
@@ -113,18 +113,6 @@ pub(super) fn refuse_a_plan_as_a_goal(context: &Context, flags: &AlignArgs) -> R
     Err(Failure::usage(message, hint))
 }
 
-/// Refuses blank flags: an empty check would hold at once.
-fn refuse_blank(flags: &AlignArgs) -> Result<(), Failure> {
-    let given = [
-        ("--check", flags.check.clone()),
-        ("--protect", flags.protect.clone()),
-        ("--link", flags.link.clone()),
-        ("--setup", flags.setup.iter().cloned().collect()),
-    ];
-    usage::refuse_blank("align", &given)?;
-    flags.step.iter().try_for_each(|step| refuse_half_a_step(step))
-}
-
 /// A step with `=` must have a name and a command: without a command it would be the worker's.
 fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
     let (name, command) = match step.split_once('=') {
@@ -162,7 +150,7 @@ fn planner(flags: &AlignArgs) -> Result<Option<AgentName>, Failure> {
 }
 
 fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure> {
-    refuse_blank(flags)?;
+    flags.step.iter().try_for_each(|step| refuse_half_a_step(step))?;
     let objective: &mut Objective = &mut plan.objective;
     let mut put = |field: fn(&mut Objective) -> &mut String, text: &Option<String>| {
         if let Some(text) = text {

@@ -11,7 +11,7 @@ use descent_core::{
 
 use super::RedirectArgs;
 use crate::{
-    cli::{constraints, context::Context, usage},
+    cli::{constraints, context::Context},
     config,
     failure::{Failure, exit},
     files,
@@ -29,7 +29,6 @@ pub(super) fn order(
     flags: &RedirectArgs,
     store: &mut Store,
 ) -> Result<RedirectOrder, Failure> {
-    refuse_blank(flags)?;
     let ids = |texts: &[String]| texts.iter().map(|id| AtomId::new(id.trim())).collect();
     let selected = flags.select.iter().map(|pair| {
         let (group, choice) = parts("--select", pair, "GROUP=CHOICE")?;
@@ -84,26 +83,6 @@ fn moved(
     ops::trust::gate(&client, store)?;
     let state = store.read()?.state.clone();
     ops::start::moved(&client, store.place(), &state, rev)
-}
-
-/// Refuses blank flags, mostly an empty variable of a script.
-fn refuse_blank(flags: &RedirectArgs) -> Result<(), Failure> {
-    let one = |text: &Option<String>| text.iter().cloned().collect::<Vec<String>>();
-    let given = [
-        ("--goal", one(&flags.goal)),
-        ("--why", one(&flags.why)),
-        ("--deliver", one(&flags.deliver)),
-        ("--done", one(&flags.done)),
-        ("--check", flags.check.clone()),
-        ("--add-check", flags.add_check.clone()),
-        ("--into", one(&flags.into)),
-        ("--from", one(&flags.from)),
-        ("--remove", flags.remove.clone()),
-        ("--forget", flags.forget.clone()),
-        ("--retry", flags.retry.clone()),
-        ("--unblock", flags.unblock.clone()),
-    ];
-    usage::refuse_blank("redirect", &given)
 }
 
 fn parts<'p>(flag: &str, pair: &'p str, form: &str) -> Result<(&'p str, &'p str), Failure> {
