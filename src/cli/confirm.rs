@@ -64,7 +64,8 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
             for event in &report.events {
                 if let Event::Corrected { what, effects, .. } = event {
                     let effects = effects.join("; ");
-                    let effects = if effects.is_empty() { effects } else { format!(" → {effects}") };
+                    let effects =
+                        if effects.is_empty() { effects } else { format!(" → {effects}") };
                     context.out.say(&render::line(&format!("{what}{effects}")));
                 }
             }

@@ -297,7 +297,7 @@ pub fn too_large(top: &Path, what: &str, largest: &Path) -> Failure {
         "share what need not be copied: --link {}; or say so: --set workspace=shadow copies all, --set workspace=shared works in place, with nothing undone",
         quoted(largest)
     );
-    Failure::new("E-SHADOW-LARGE", exit::NOT_ALIGNED, message, hint)
+    Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, message, hint)
 }
 
 /// Refuses a `setup` that would install into the person's own directory.
@@ -311,7 +311,7 @@ fn refuse_setup_of_links(state: &State, top: &Path) -> Result<(), Failure> {
         "`{link}` is linked and there is a `setup`: what it installs by {lock} would be installed into your own `{link}`"
     );
     let hint = format!("leave out one of them: --link {link}, or --setup");
-    Err(Failure::new("E-LINK", exit::INVALID, message, hint))
+    Err(Failure::new("E-INVALID", exit::INVALID, message, hint))
 }
 
 /// Linked directories that belong to a lock file of the project, each with that file.

@@ -315,7 +315,7 @@ pub fn record_baselines(
     if !missing.is_empty() {
         let hint = "try the command and mend `number`, or write the number in the place of \"baseline\"; then align again";
         let message = "a baseline cannot be measured on the tree that a run would start from";
-        return Err(Failure::new("E-BASELINE", exit::NOT_ALIGNED, message, hint).with(missing));
+        return Err(Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, message, hint).with(missing));
     }
     let mut numbers = numbers.into_iter();
     each_rule(state, &mut |rule| {

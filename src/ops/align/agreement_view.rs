@@ -157,7 +157,7 @@ impl AgreementDraft<'_> {
             base_case: comparison.fresh.clone(),
             here: comparison.here.clone(),
             warnings: warnings(&view.world, comparison, config, top),
-            issues: ops::judge::judged(&self.state, &facts).issues,
+            issues: ops::judge::judged(&self.state, &facts),
             lacking: LackingPaths {
                 checkout: comparison.not_fresh.clone(),
                 here: comparison.not_here.clone(),
@@ -232,7 +232,7 @@ fn setup(state: &State, comparison: &CheckoutComparison, top: &Path) -> Option<S
     let keep = "keeps what it made, for a setup that brings it up to date";
     let inputs = "runs it again elsewhere only when these change";
     let savings = [
-        flag("keep", made, !constraints.keep.is_empty(), keep),
+        flag("setup.keep", made, !constraints.setup.keep.is_empty(), keep),
         flag("setup.inputs", &locks_in(top), !constraints.setup.inputs.is_empty(), inputs),
     ];
     Some(SetupCost { ms, savings: savings.into_iter().flatten().collect() })
