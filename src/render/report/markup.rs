@@ -1,4 +1,4 @@
-//! Texts and statuses as markup, for HTML, SVG and XML alike.
+//! Texts and statuses as markup, for HTML and SVG alike.
 
 /// The class of a status, by which it is coloured.
 pub(super) fn look_of(status: &str) -> &'static str {
