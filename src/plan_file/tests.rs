@@ -109,7 +109,7 @@ fn faults_of_yaml_have_their_places() {
     check_faults("a:\n\tb: c\n", &["2:1 /a yaml-syntax"]);
     check_faults("a: b\n \tc: d\n", &["2:4  yaml-syntax"]);
     check_faults("# ünïcödé\na: \"ü\\d\"\n", &["2:4 /a yaml-syntax"]);
-    check_faults("a: {b: [1, 2}\n", &["1:13 /a/b/2 yaml-syntax"]);
+    check_faults("a: {b: [1, 2}\n", &["1:8 /a/b yaml-syntax"]);
     check_faults("a: 'b\n", &["1:4 /a yaml-syntax"]);
     check_faults("é: {ü: 1, ü: 2}\né: 3\n", &["1:11 /é/ü duplicate-key", "2:1 /é duplicate-key"]);
     check_faults("a: b\r\na: c\r\n", &["2:1 /a duplicate-key"]);
