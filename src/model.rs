@@ -8,7 +8,6 @@ mod asker;
 mod error;
 mod http;
 mod key;
-mod key_command;
 mod remembered;
 mod retry;
 mod server;
@@ -16,7 +15,6 @@ mod sse;
 #[cfg(test)]
 pub(crate) mod tests;
 mod throttle;
-mod told;
 mod wire;
 
 use std::time::Duration;
@@ -24,10 +22,12 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use asker::{AskContext, Asker};
+pub use asker::Asker;
 pub use error::ModelError;
 pub use retry::TRIES_MAX;
 pub use server::ServerLook;
+
+use crate::{config::provider::Provider, process::Programs};
 
 /// One question: a pure function of it and of the provider is the request.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,6 +105,30 @@ pub trait AskObserver: Send + Sync {
     fn used(&self, number: u32, tokens: &TokenCounts);
     /// It waits so long, for this reason.
     fn waits(&self, length: Duration, why: &str);
+}
+
+/// The circumstances of a question.
+#[derive(Clone, Copy)]
+pub struct AskContext<'a> {
+    pub provider: &'a Provider,
+    pub limits: AskLimits,
+    pub programs: &'a dyn Programs,
+    /// The mark of what asks: the command of a key has one below it.
+    pub mark: &'a str,
+    pub observer: &'a dyn AskObserver,
+    /// Distinguishes this question: its waits are drawn from it.
+    pub seed: &'a str,
+    /// Tries at most.
+    pub tries_max: u32,
+}
+
+impl std::fmt::Debug for AskContext<'_> {
+    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        to.debug_struct("AskContext")
+            .field("provider", self.provider)
+            .field("seed", &self.seed)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Looks at nothing.

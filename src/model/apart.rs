@@ -1,58 +1,26 @@
-//! Threads of their own for connections: a server that never stops talking starves neither the loop nor its timers.
+//! A thread of its own for connections: a server that never stops talking starves neither the loop nor its timers.
 //!
 //! Facts: a connection reads informational answers (1xx) without end and without a pause, and its library has no limit for
-//! them. Time limits are kept by whoever waits for the answer, outside of these threads.
+//! them. Time limits are kept by whoever waits for the answer, outside of this thread.
 
-use std::{
-    future::Future,
-    io,
-    pin::{Pin, pin},
-    sync::OnceLock,
-    task::{Context, Poll},
-};
+use std::{future::Future, io, sync::OnceLock};
 
-use tokio::runtime::{Builder, Handle, Runtime};
+use tokio::runtime::{Builder, Runtime};
+use tokio_util::task::AbortOnDropHandle;
 
 const THREADS: usize = 1;
 
-/// The threads that connections are driven by; they end with the process.
-pub(super) fn threads() -> Result<&'static Handle, io::Error> {
+/// A request that is driven apart; it ends when it is dropped. The thread ends with the process.
+pub(super) fn apart<T: Send + 'static>(
+    request: impl Future<Output = T> + Send + 'static,
+) -> Result<AbortOnDropHandle<T>, io::Error> {
     static THREADS_APART: OnceLock<Runtime> = OnceLock::new();
-    if let Some(threads) = THREADS_APART.get() {
-        return Ok(threads.handle());
+    if THREADS_APART.get().is_none() {
+        let mut made = Builder::new_multi_thread();
+        let made = made.worker_threads(THREADS).thread_name("models").enable_all().build()?;
+        // Another question may have been faster.
+        THREADS_APART.set(made).err().map(Runtime::shutdown_background);
     }
-    let made = Builder::new_multi_thread()
-        .worker_threads(THREADS)
-        .thread_name("models")
-        .enable_all()
-        .build()?;
-    match THREADS_APART.set(made) {
-        Ok(()) => {}
-        // Another question was faster.
-        Err(second) => second.shutdown_background(),
-    }
-    let threads = THREADS_APART.get();
-    Ok(threads.expect("BUG: they were just made").handle())
-}
-
-/// A request whose connections are driven apart. It is polled where it is waited for.
-pub(super) struct Apart<F> {
-    threads: Handle,
-    request: Pin<Box<F>>,
-}
-
-impl<F: Future> Apart<F> {
-    pub(super) fn new(threads: &Handle, request: F) -> Self {
-        Self { threads: threads.clone(), request: Box::pin(request) }
-    }
-}
-
-impl<F: Future> Future for Apart<F> {
-    type Output = F::Output;
-
-    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
-        let this = self.get_mut();
-        let _inside = this.threads.enter();
-        pin!(&mut this.request).poll(context)
-    }
+    let threads = THREADS_APART.get().expect("BUG: they were just made");
+    Ok(AbortOnDropHandle::new(threads.spawn(request)))
 }

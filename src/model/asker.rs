@@ -10,10 +10,10 @@ use std::{
 };
 
 use reqwest::Client;
-use tokio::{runtime::Handle, sync::OnceCell};
+use tokio::sync::OnceCell;
 
 use super::{
-    AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion, ServerLook, apart,
+    AskContext, ModelAnswer, ModelError, ModelQuestion, ServerLook,
     http::{self, AskTry, TryFault},
     key::ProviderKey,
     remembered::{AnswerForm, FormMemory},
@@ -25,7 +25,7 @@ use super::{
 use crate::{
     config::provider::{KeySource, Provider, Wire},
     files::private,
-    process::{Programs, Timer},
+    process::Timer,
 };
 
 /// Tokens that are kept free for an answer, where nothing says how long it may be.
@@ -51,30 +51,6 @@ impl Default for Asker {
     fn default() -> Self {
         let cache = private::cache_home(private::variable);
         Self::with_memory(cache.map(|cache| cache.join("models")))
-    }
-}
-
-/// The circumstances of a question.
-#[derive(Clone, Copy)]
-pub struct AskContext<'a> {
-    pub provider: &'a Provider,
-    pub limits: AskLimits,
-    pub programs: &'a dyn Programs,
-    /// The mark of what asks: the command of a key has one below it.
-    pub mark: &'a str,
-    pub observer: &'a dyn AskObserver,
-    /// Distinguishes this question: its waits are drawn from it.
-    pub seed: &'a str,
-    /// Tries at most.
-    pub tries_max: u32,
-}
-
-impl std::fmt::Debug for AskContext<'_> {
-    fn fmt(&self, to: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        to.debug_struct("AskContext")
-            .field("provider", self.provider)
-            .field("seed", &self.seed)
-            .finish_non_exhaustive()
     }
 }
 
@@ -119,16 +95,16 @@ impl Asker {
         let provider = context.provider;
         let key = self.key(context).await?;
         let mut patience = AskPatience { tries: 0, waited: Duration::ZERO, since: Timer::start() };
-        let (client, threads) = (self.client(provider)?, threads()?);
+        let client = self.client(provider)?;
         let look =
             if provider.is_vendor() { ServerLook::default() } else { self.look(context).await? };
         provider.fits(needed(provider, question), look.context.as_ref())?;
         let throttle = locked(&self.0.throttles, |all| {
             let one = all.entry(provider.base_url.clone());
-            Arc::clone(one.or_insert_with(|| Arc::new(Throttle::new())))
+            Arc::clone(one.or_insert_with(|| Arc::new(Throttle::new(provider.max_parallel))))
         });
         loop {
-            let entered = throttle.enter(provider.max_parallel, patience.left());
+            let entered = throttle.enter(patience.left());
             let permit = entered.await.map_err(|left| ModelError::Limited {
                 until: Some(http::until(left)),
                 words: "it said so to another question".to_owned(),
@@ -139,13 +115,10 @@ impl Asker {
             let form = BodyForm { is_held: wanted.is_some(), is_llama: look.is_llama };
             let one = AskTry {
                 client: &client,
-                threads,
-                provider,
+                context,
                 question,
                 key: key.as_deref(),
                 form,
-                limits: context.limits,
-                observer: context.observer,
                 number: patience.tries,
             };
             let asked = one.ask().await;
@@ -197,9 +170,7 @@ impl Asker {
             return Ok(known);
         }
         let (key, client) = (self.key(context).await?, self.client(provider)?);
-        let probe =
-            ServerProbe { client: &client, threads: threads()?, provider, key: key.as_deref() };
-        let look = probe.look().await;
+        let look = ServerProbe { client: &client, provider, key: key.as_deref() }.look().await;
         // A server that told nothing may not be there yet.
         if look != ServerLook::default() {
             locked(&self.0.looks, |looks| looks.insert(place, look.clone()));
@@ -280,11 +251,6 @@ impl AskPatience {
             (error, _) => error.clone(),
         })
     }
-}
-
-fn threads() -> Result<&'static Handle, ModelError> {
-    apart::threads()
-        .map_err(|error| ModelError::broken(format!("no thread can be started: {error}")))
 }
 
 /// The form that the server shall hold the answer to, where its wire has one.

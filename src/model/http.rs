@@ -7,19 +7,18 @@ use std::time::Duration;
 use descent_core::id::UnixMillis;
 use reqwest::{Client, Response, StatusCode, header, redirect::Policy};
 use serde_json::Value;
-use tokio::{runtime::Handle, time::timeout};
+use tokio::time::timeout;
+use tokio_util::codec::LinesCodecError;
 
 use super::{
-    AskLimits, AskObserver, ModelAnswer, ModelError, ModelQuestion,
-    apart::Apart,
+    AskContext, ModelAnswer, ModelError, ModelQuestion,
+    apart::apart,
     error::{STREAM_BYTES_MAX, TEXT_BYTES_MAX},
-    key::ProviderKey,
+    key::{ProviderKey, ServerTexts},
     retry::{self, RetryWords, may_repeat},
-    sse::{StreamFault, StreamReader},
-    told::ServerTexts,
+    sse::StreamReader,
     wire::{AnswerFault, AnswerSoFar, BodyForm, EventError, ServerFault},
 };
-use crate::config::provider::Provider;
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Bytes at most of the body of a status that is no good one.
@@ -29,13 +28,10 @@ const OVERLOADED: u16 = 429;
 /// One try of a question.
 pub(super) struct AskTry<'a> {
     pub(super) client: &'a Client,
-    pub(super) threads: &'a Handle,
-    pub(super) provider: &'a Provider,
+    pub(super) context: AskContext<'a>,
     pub(super) question: &'a ModelQuestion,
     pub(super) key: Option<&'a ProviderKey>,
     pub(super) form: BodyForm,
-    pub(super) limits: AskLimits,
-    pub(super) observer: &'a dyn AskObserver,
     pub(super) number: u32,
 }
 
@@ -74,17 +70,21 @@ pub(super) fn client(is_secure: bool) -> Result<Client, ModelError> {
 
 impl AskTry<'_> {
     pub(super) async fn ask(&self) -> Result<ModelAnswer, TryFault> {
-        let wire = self.provider.wire;
-        let body = wire.body(self.provider, self.question, self.form);
+        let wire = self.context.provider.wire;
+        let body = wire.body(self.context.provider, self.question, self.form);
         let request = self
             .client
-            .post(wire.address(&self.provider.base_url))
+            .post(wire.address(&self.context.provider.base_url))
             .headers(wire.headers(self.key))
             .header(header::ACCEPT, "text/event-stream")
             .json(&body);
-        let sent = Apart::new(self.threads, request.send());
-        let response = timeout(self.limits.first_byte, sent).await;
-        let response = response.map_err(|_| silent(self.limits.first_byte))?;
+        let sent = apart(request.send()).map_err(|error| {
+            let words = format!("no thread can be started: {error}");
+            TryFault::Never(ModelError::broken(words))
+        })?;
+        let response = timeout(self.context.limits.first_byte, sent).await;
+        let response = response.map_err(|_| silent(self.context.limits.first_byte))?;
+        let response = response.map_err(|error| again(ModelError::broken(error.to_string())))?;
         let response = response.map_err(|error| self.unsent(&error))?;
         let status = response.status();
         if status.is_redirection() {
@@ -111,7 +111,7 @@ impl AskTry<'_> {
     }
 
     fn unsent(&self, error: &reqwest::Error) -> TryFault {
-        let address = self.provider.base_url.clone();
+        let address = self.context.provider.base_url.clone();
         let cause = caused(error, self.texts());
         if error.is_builder() {
             return TryFault::Never(ModelError::foreign(format!("{address}: {cause}")));
@@ -132,7 +132,7 @@ impl AskTry<'_> {
     }
 
     async fn events(&self, mut response: Response) -> Result<ModelAnswer, TryFault> {
-        let (mut reader, mut so_far) = (StreamReader::default(), AnswerSoFar::new(self.texts()));
+        let (mut reader, mut so_far) = (StreamReader::new(), AnswerSoFar::new(self.texts()));
         let (mut all, mut told) = (0, None);
         while let Some(bytes) = self.chunk(&mut response, all == 0).await? {
             all += bytes.len();
@@ -140,12 +140,12 @@ impl AskTry<'_> {
                 return Err(endless(format!("{} MiB of events", STREAM_BYTES_MAX >> 20)));
             }
             for data in reader.take(&bytes).map_err(stream_fault)? {
-                let taken = self.provider.wire.event(&data, &mut so_far);
+                let taken = self.context.provider.wire.event(&data, &mut so_far);
                 taken.map_err(|fault| self.event_fault(fault))?;
             }
             if so_far.tokens != told {
                 told = so_far.tokens;
-                self.observer.used(self.number, &told.unwrap_or_default());
+                self.context.observer.used(self.number, &told.unwrap_or_default());
             }
             if so_far.is_over {
                 return self.answer(so_far);
@@ -164,7 +164,7 @@ impl AskTry<'_> {
         response: &mut Response,
         is_first: bool,
     ) -> Result<Option<Vec<u8>>, TryFault> {
-        let most = if is_first { self.limits.first_byte } else { self.limits.idle };
+        let most = if is_first { self.context.limits.first_byte } else { self.context.limits.idle };
         let chunk = timeout(most, response.chunk()).await;
         let chunk = chunk.map_err(|_| silent(most))?;
         let chunk = chunk.map_err(|error| cut_off(&caused(&error, self.texts())))?;
@@ -183,10 +183,10 @@ impl AskTry<'_> {
         let mut so_far = AnswerSoFar::new(self.texts());
         let body: Value = serde_json::from_slice(&body)
             .map_err(|_| again(ModelError::broken("the server's answer is no JSON")))?;
-        let taken = self.provider.wire.text(&body, &mut so_far);
+        let taken = self.context.provider.wire.text(&body, &mut so_far);
         taken.map_err(|fault| self.event_fault(fault))?;
         if let Some(tokens) = &so_far.tokens {
-            self.observer.used(self.number, tokens);
+            self.context.observer.used(self.number, tokens);
         }
         self.answer(so_far)
     }
@@ -198,7 +198,7 @@ impl AskTry<'_> {
             AnswerFault::Holds(name) => again(ModelError::SecretInAnswer(name)),
         })?;
         if !has_usage {
-            self.observer.used(self.number, &answer.tokens);
+            self.context.observer.used(self.number, &answer.tokens);
         }
         Ok(answer)
     }
@@ -246,7 +246,7 @@ impl AskTry<'_> {
             }
             status @ (401 | 403) => ModelError::Login { status, words: words() },
             404 | 400 if self.names_model(&fault) => {
-                ModelError::NoModel { model: self.provider.model.clone(), words: words() }
+                ModelError::NoModel { model: self.context.provider.model.clone(), words: words() }
             }
             404 => ModelError::foreign(told),
             400 | 422 if self.form.is_held && says(FORM) => {
@@ -284,7 +284,7 @@ impl AskTry<'_> {
     }
 
     fn names_model(&self, fault: &ServerFault) -> bool {
-        let model = self.provider.model.to_lowercase();
+        let model = self.context.provider.model.to_lowercase();
         fault.kind.contains("model_not_found")
             || fault.says(&["model"]) && fault.says(UNKNOWN)
             || fault.says(&[&format!("model: {model}")])
@@ -337,10 +337,10 @@ fn endless(what: String) -> TryFault {
     TryFault::Never(ModelError::Endless { what })
 }
 
-fn stream_fault(fault: StreamFault) -> TryFault {
+fn stream_fault(fault: LinesCodecError) -> TryFault {
     match fault {
-        StreamFault::NotText => again(ModelError::broken("an event of the server is no UTF-8")),
-        StreamFault::TooLong => endless("4 MiB in one event".to_owned()),
+        LinesCodecError::MaxLineLengthExceeded => endless("4 MiB in one line".to_owned()),
+        LinesCodecError::Io(_) => again(ModelError::broken("an event of the server is no UTF-8")),
     }
 }
 

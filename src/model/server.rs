@@ -7,9 +7,13 @@ use std::time::Duration;
 
 use reqwest::{Client, header::HeaderMap};
 use serde_json::{Value, json};
-use tokio::{runtime::Handle, time::timeout};
+use tokio::time::timeout;
 
-use super::{ModelError, apart::Apart, key::ProviderKey, told::ServerTexts};
+use super::{
+    ModelError,
+    apart::apart,
+    key::{ProviderKey, ServerTexts},
+};
 use crate::config::provider::Provider;
 
 /// How long a server may take to tell something about itself.
@@ -40,7 +44,6 @@ pub struct ServerLook {
 /// One server, and the way to ask it.
 pub(super) struct ServerProbe<'a> {
     pub(super) client: &'a Client,
-    pub(super) threads: &'a Handle,
     pub(super) provider: &'a Provider,
     pub(super) key: Option<&'a ProviderKey>,
 }
@@ -148,8 +151,8 @@ impl ServerProbe<'_> {
 
     /// A JSON text that a server tells, if it does so soon.
     async fn tell(&self, request: reqwest::RequestBuilder) -> Option<Value> {
-        let told = Apart::new(self.threads, whole(request));
-        timeout(TELL_MAX, told).await.ok().flatten()
+        let told = apart(whole(request)).ok()?;
+        timeout(TELL_MAX, told).await.ok()?.ok().flatten()
     }
 }
 
