@@ -18,8 +18,10 @@ pub(super) fn apart<T: Send + 'static>(
     if THREADS_APART.get().is_none() {
         let mut made = Builder::new_multi_thread();
         let made = made.worker_threads(THREADS).thread_name("models").enable_all().build()?;
-        // Another question may have been faster.
-        THREADS_APART.set(made).err().map(Runtime::shutdown_background);
+        if let Err(second) = THREADS_APART.set(made) {
+            // Another question was faster.
+            second.shutdown_background();
+        }
     }
     let threads = THREADS_APART.get().expect("BUG: they were just made");
     Ok(AbortOnDropHandle::new(threads.spawn(request)))

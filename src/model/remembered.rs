@@ -4,7 +4,7 @@
 
 use std::{
     path::PathBuf,
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Mutex, MutexGuard, OnceLock, PoisonError},
 };
 
 use serde::{Deserialize, Serialize};
@@ -37,11 +37,14 @@ struct FormRecord {
 }
 
 impl FormRecord {
-    fn is_of(&self, provider: &Provider, form: AnswerForm) -> bool {
-        self.base_url == provider.base_url
-            && self.model == provider.model
-            && self.wire == provider.wire.word()
-            && self.form == form
+    fn new(provider: &Provider, form: AnswerForm, holds: bool) -> Self {
+        Self {
+            base_url: provider.base_url.clone(),
+            model: provider.model.clone(),
+            wire: provider.wire.word().to_owned(),
+            form,
+            holds,
+        }
     }
 }
 
@@ -49,54 +52,45 @@ impl FormRecord {
 pub(super) struct FormMemory {
     dir: Option<PathBuf>,
     /// Read at the first question.
-    records: Mutex<Option<Vec<FormRecord>>>,
+    records: OnceLock<Mutex<Vec<FormRecord>>>,
 }
 
 impl FormMemory {
     pub(super) fn new(dir: Option<PathBuf>) -> Self {
-        Self { dir, records: Mutex::default() }
+        Self { dir, records: OnceLock::new() }
     }
 
     /// `None` where it was never tried.
     pub(super) fn holds(&self, provider: &Provider, form: AnswerForm) -> Option<bool> {
-        let mut records = self.lock();
-        let records = records.get_or_insert_with(|| self.read());
-        let found = records.iter().find(|record| record.is_of(provider, form));
-        found.map(|record| record.holds)
+        let known = |holds| self.records().contains(&FormRecord::new(provider, form, holds));
+        [true, false].into_iter().find(|holds| known(*holds))
     }
 
     pub(super) fn learn(&self, provider: &Provider, form: AnswerForm, holds: bool) {
         if self.holds(provider, form) == Some(holds) {
             return;
         }
-        let mut records = self.lock();
-        let records = records.get_or_insert_with(|| self.read());
-        records.retain(|record| !record.is_of(provider, form));
+        let mut records = self.records();
+        let other = FormRecord::new(provider, form, !holds);
+        records.retain(|record| *record != other);
         let over = (records.len() + 1).saturating_sub(RECORDS_MAX);
         records.drain(..over);
-        records.push(FormRecord {
-            base_url: provider.base_url.clone(),
-            model: provider.model.clone(),
-            wire: provider.wire.word().to_owned(),
-            form,
-            holds,
-        });
-        let text = serde_json::to_vec(records).unwrap_or_default();
-        let written = self.dir.as_ref();
-        let written = written.map(|dir| private::write_loosely(dir, NAME, &text));
+        records.push(FormRecord::new(provider, form, holds));
+        let text = serde_json::to_vec(&*records).unwrap_or_default();
+        let written = self.dir.as_ref().map(|dir| private::write_loosely(dir, NAME, &text));
         if let Some(Err(error)) = written {
             tracing::debug!(%error, "what a server can do is not remembered");
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Vec<FormRecord>>> {
+    fn records(&self) -> MutexGuard<'_, Vec<FormRecord>> {
+        let records = self.records.get_or_init(|| {
+            let bytes = self.dir.as_ref();
+            let bytes = bytes.and_then(|dir| files::read(&dir.join(NAME), BYTES_MAX).ok());
+            let read = bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok());
+            Mutex::new(read.unwrap_or_default())
+        });
         // A list that is not whole is no worse than none.
-        self.records.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn read(&self) -> Vec<FormRecord> {
-        let bytes = self.dir.as_ref();
-        let bytes = bytes.and_then(|dir| files::read(&dir.join(NAME), BYTES_MAX).ok());
-        bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+        records.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
