@@ -6,7 +6,7 @@
 
 pub mod agent;
 pub mod choices;
-mod fault;
+pub mod fault;
 pub mod preset;
 pub mod price;
 pub mod program;
@@ -14,7 +14,6 @@ pub mod provider;
 mod read;
 mod read_provider;
 mod resolve;
-pub mod shapes;
 #[cfg(test)]
 mod tests;
 pub mod transport;
@@ -30,7 +29,7 @@ use descent_core::{
     id::{AgentName, AtomId},
 };
 
-use agent::AgentConfig;
+use agent::ResolvedAgent;
 use choices::RoleChoice;
 use fault::ConfigFault;
 
@@ -61,7 +60,7 @@ pub struct Config {
 pub struct ConfigLayer {
     /// The shell command that tells a person of an ending, or that a run waits.
     pub notify: Option<String>,
-    pub agents: BTreeMap<AgentName, AgentConfig>,
+    pub agents: BTreeMap<AgentName, ResolvedAgent>,
     /// The agents of roles, one a role.
     pub roles: Vec<RoleChoice>,
     /// All of it as it was read.
@@ -201,7 +200,7 @@ fn at(fault: ConfigFault, path: &Path, text: &str) -> ConfigError {
         line,
         column,
         message: fault.message,
-        hint: fault.hint.unwrap_or_else(|| shapes::hint(text, fault.span.start)),
+        hint: fault.hint.unwrap_or_else(|| fault::shape(text, fault.span.start)),
     }
 }
 

@@ -248,7 +248,7 @@ impl Started<'_> {
         turn: Turn,
         repairs: &mut Repairs,
     ) -> Result<Option<Talked>, SpawnError> {
-        let meta = acp.session_meta.and_then(|meta| serde_json::from_str(meta).ok());
+        let meta = acp.session_meta.as_deref().and_then(|meta| serde_json::from_str(meta).ok());
         let conversation = AcpTalk {
             cwd: self.attempt.context.cwd.clone(),
             prompt: turn.words,

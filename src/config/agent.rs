@@ -1,16 +1,12 @@
 //! An agent of the configuration: what is started, and how it is talked to.
 //!
-//! Not here: reading it from a file (`read`), merging it with its preset (`resolve`), starting it (`agent`).
+//! Not here: reading it from a file (`read`), starting it (`agent`).
 
 use std::time::Duration;
 
 use descent_core::id::AgentName;
 
-use super::{
-    preset::Preset,
-    price::Price,
-    provider::{KeySource, Provider},
-};
+use super::{preset::Preset, price::Price, provider::KeySource};
 
 pub use super::transport::{Acp, Headless, Modes, SESSION, Transport};
 
@@ -22,46 +18,6 @@ pub const IDLE: Duration = Duration::from_secs(10 * 60);
 pub const PROVIDER_IDLE: Duration = Duration::from_secs(60);
 /// How long an agent may go on after its result.
 pub const AFTER_RESULT: Duration = Duration::from_secs(5);
-
-/// An agent as a person named it: a preset is not merged in yet.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AgentConfig {
-    pub source: AgentSource,
-    /// More arguments, after those of the preset or of `argv`.
-    pub args: Vec<String>,
-    /// Names of variables that are passed on beside the default list.
-    pub env: Vec<String>,
-    pub modes: Modes,
-    pub first_event: Option<Duration>,
-    pub idle: Option<Duration>,
-    pub price: Option<Price>,
-}
-
-impl AgentConfig {
-    /// The variable that its key is read from.
-    pub fn key_variable(&self) -> Option<&str> {
-        match &self.source {
-            AgentSource::Provider(provider) => match &provider.key {
-                Some(KeySource::Env(name)) => Some(name),
-                Some(KeySource::File(_) | KeySource::Command(_)) | None => None,
-            },
-            AgentSource::Preset(_)
-            | AgentSource::Acp(_)
-            | AgentSource::Headless(_)
-            | AgentSource::Shell(_) => None,
-        }
-    }
-}
-
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum AgentSource {
-    Preset(&'static Preset),
-    Acp(Vec<String>),
-    Headless(Headless),
-    Shell(String),
-    /// A model that is asked over HTTP.
-    Provider(Box<Provider>),
-}
 
 /// All that is needed to start an agent and to talk to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -78,15 +34,46 @@ pub struct ResolvedAgent {
 }
 
 impl ResolvedAgent {
-    /// The program that is started: the shell, for a command, and none for a model that is asked.
+    /// With all that its preset adds.
+    pub(super) fn new(
+        name: AgentName,
+        transport: Transport,
+        preset: Option<&'static Preset>,
+    ) -> Self {
+        let set = preset.into_iter().flat_map(|preset| preset.set.clone());
+        Self {
+            name,
+            transport,
+            env: preset.map_or_else(Vec::new, |preset| preset.env.clone()),
+            set: set.collect(),
+            limits: AgentLimits {
+                first_event: FIRST_EVENT,
+                idle: IDLE,
+                after_result: AFTER_RESULT,
+            },
+            price: None,
+            preset,
+        }
+    }
+
+    /// A preset as it is, under its own name.
+    pub fn of_preset(preset: &'static Preset) -> Self {
+        Self::new(AgentName::from(preset.name.as_str()), preset.transport.clone(), Some(preset))
+    }
+
+    /// The variable that its key is read from.
+    pub fn key_variable(&self) -> Option<&str> {
+        match &self.transport {
+            Transport::Model(provider) => match &provider.key {
+                Some(KeySource::Env(name)) => Some(name),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     pub fn program(&self) -> &str {
-        let argv = match &self.transport {
-            Transport::Shell(_) => return "sh",
-            Transport::Model(_) => return "",
-            Transport::Headless(headless) => &headless.argv,
-            Transport::Acp(acp) => &acp.argv,
-        };
-        argv.first().map_or("", String::as_str)
+        self.transport.program()
     }
 
     /// The files of a project that it reads by itself.

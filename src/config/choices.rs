@@ -11,6 +11,8 @@ use super::ConfigError;
 /// A variable with this beginning and a role in capitals names the agent of the role.
 const VARIABLE: &str = "DESCENT_AGENT_";
 
+pub(super) const NAME_HINT: &str = "1 to 64 of a-z, 0-9, `_`, `.` and `-`";
+
 /// An agent that a role is given.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleChoice {
@@ -18,10 +20,6 @@ pub struct RoleChoice {
     pub agent: AgentName,
     /// The place that says so: a flag, a variable, or a file with its line.
     pub said_in: String,
-}
-
-pub(super) fn role_meant(word: &str) -> String {
-    meant(word, &Role::WORDS.map(|(known, _)| known))
 }
 
 /// The choices of the environment. An empty variable says nothing.
@@ -61,12 +59,12 @@ pub fn of_flags(flags: &[String]) -> Result<Vec<RoleChoice>, ConfigError> {
 fn choice(word: &str, name: &str, said_in: &str) -> Result<RoleChoice, ConfigError> {
     let role = Role::of_word(word).ok_or_else(|| ConfigError::Choice {
         message: format!("{said_in}: unknown role `{}`", word.escape_debug()),
-        hint: role_meant(word),
+        hint: meant(word, &Role::WORDS.map(|(known, _)| known)),
     })?;
     if !AgentName::is_valid(name) {
         return Err(ConfigError::Choice {
             message: format!("{said_in}: `{}` is no name of an agent", name.escape_debug()),
-            hint: "1 to 64 of a-z, 0-9, `_`, `.` and `-`".to_owned(),
+            hint: NAME_HINT.to_owned(),
         });
     }
     Ok(RoleChoice { role, agent: AgentName::from(name), said_in: said_in.to_owned() })

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, sync::OnceLock};
 
 use serde::Deserialize;
 
-use super::transport::{Headless, Modes};
+use super::transport::Transport;
 
 const DATA: &str = include_str!("presets.toml");
 
@@ -17,7 +17,7 @@ pub struct Preset {
     /// Its name for people.
     pub title: String,
     pub version: VersionCheck,
-    pub transport: PresetTransport,
+    pub transport: Transport,
     /// Absent: it has no command that tells.
     pub login: Option<LoginCheck>,
     /// The command that installs it.
@@ -52,22 +52,6 @@ pub enum Cancel {
     Protocol,
     /// By a signal.
     Signal,
-}
-
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum PresetTransport {
-    Headless(Headless),
-    Acp(PresetAcp),
-}
-
-#[derive(Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct PresetAcp {
-    pub argv: Vec<String>,
-    pub modes: Modes,
-    /// A JSON object for `_meta` of `session/new`.
-    pub session_meta: Option<String>,
 }
 
 /// A command that prints a version.
@@ -108,17 +92,9 @@ fn numbers(version: &str) -> Option<Vec<u64>> {
 }
 
 impl Preset {
-    /// Program and arguments of every start.
-    pub fn argv(&self) -> &[String] {
-        match &self.transport {
-            PresetTransport::Headless(headless) => &headless.argv,
-            PresetTransport::Acp(acp) => &acp.argv,
-        }
-    }
-
     /// The program that a person has on PATH.
     pub fn program(&self) -> &str {
-        self.argv().first().map_or("", String::as_str)
+        self.transport.program()
     }
 }
 

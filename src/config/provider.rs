@@ -4,11 +4,14 @@
 
 use std::{fmt, path::PathBuf};
 
+use serde::Deserialize;
+
 /// How many questions a provider is asked side by side, unless its configuration says another number.
 pub const MAX_PARALLEL: usize = 4;
 
 /// The format of requests and answers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Wire {
     /// Anthropic Messages.
     Messages,
@@ -19,18 +22,13 @@ pub enum Wire {
 }
 
 impl Wire {
-    pub const WORDS: [(&'static str, Self); 3] =
-        [("messages", Self::Messages), ("chat", Self::Chat), ("responses", Self::Responses)];
-
-    pub fn of_word(word: &str) -> Option<Self> {
-        let found = Self::WORDS.iter().find(|(known, _)| *known == word);
-        found.map(|(_, wire)| *wire)
-    }
-
     /// Its name in a file.
     pub fn word(self) -> &'static str {
-        let found = Self::WORDS.iter().find(|(_, wire)| *wire == self);
-        found.map_or("", |(word, _)| word)
+        match self {
+            Self::Messages => "messages",
+            Self::Chat => "chat",
+            Self::Responses => "responses",
+        }
     }
 
     /// The vendor's own server.

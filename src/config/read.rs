@@ -2,7 +2,12 @@
 //!
 //! Not here: files, and what is put together from several (`config`).
 
-use std::{collections::BTreeMap, ops::Range, time::Duration};
+use std::{
+    collections::BTreeMap,
+    num::{NonZeroU8, NonZeroU32},
+    ops::Range,
+    time::Duration,
+};
 
 use descent_core::{
     id::AgentName,
@@ -13,12 +18,13 @@ use toml::Spanned;
 
 use super::{
     ConfigLayer,
-    agent::{AgentConfig, AgentSource, Headless, Modes, SESSION},
-    choices::{self, RoleChoice, meant},
-    fault::ConfigFault,
-    preset::{self, PresetTransport},
+    agent::{Acp, Headless, Modes, PROVIDER_IDLE, ResolvedAgent, SESSION, Transport},
+    choices::{NAME_HINT, RoleChoice, meant},
+    fault::{ConfigFault, Read, SettingValue, ensure, hinted, is_variable},
+    preset::{self, Preset},
     price::{self, Price},
-    read_provider::{self, ProviderText},
+    provider::{KeySource, MAX_PARALLEL, Provider, Wire},
+    read_provider::{BaseUrl, KEY_HINT, VendorWord},
 };
 
 const AGENTS_MAX: usize = 50;
@@ -27,48 +33,51 @@ const ENV_MAX: usize = 64;
 const TEXT_BYTES_MAX: usize = 16 * 1024;
 /// The longest silence that may be allowed.
 const SILENCE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
+const SOURCES: &str = "exactly one of `preset`, `acp`, `headless`, `run` and `provider`";
+
+/// A setting that may be left out, with its place.
+type Placed<T> = Option<Spanned<Read<T>>>;
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 struct ConfigText {
-    notify: Option<Spanned<String>>,
+    notify: Option<Read<ShellCommand>>,
     #[serde(default)]
     agents: BTreeMap<Spanned<String>, Spanned<AgentText>>,
     #[serde(default)]
-    roles: BTreeMap<Spanned<String>, Spanned<String>>,
+    roles: BTreeMap<Spanned<Role>, Read<AgentName>>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 struct AgentText {
-    preset: Option<Spanned<String>>,
-    acp: Option<Spanned<Vec<String>>>,
-    headless: Option<Spanned<Headless>>,
-    run: Option<Spanned<String>>,
-    provider: Option<Spanned<String>>,
-    base_url: Option<Spanned<String>>,
-    model: Option<Spanned<String>>,
-    /// Any value: a message about it must not repeat it.
-    key: Option<Spanned<toml::Value>>,
-    max_parallel: Option<Spanned<i64>>,
-    context: Option<Spanned<i64>>,
-    max_answer: Option<Spanned<i64>>,
-    effort: Option<Spanned<String>>,
-    args: Option<Spanned<Vec<String>>>,
-    env: Option<Spanned<Vec<String>>>,
+    preset: Option<Read<&'static Preset>>,
+    acp: Option<Read<ProgramArgs>>,
+    headless: Option<Read<Headless>>,
+    run: Option<Read<ShellCommand>>,
+    provider: Option<Spanned<Wire>>,
+    base_url: Placed<BaseUrl>,
+    model: Placed<VendorWord>,
+    key: Placed<KeySource>,
+    max_parallel: Option<Spanned<NonZeroU8>>,
+    context: Option<Spanned<NonZeroU32>>,
+    max_answer: Option<Spanned<NonZeroU32>>,
+    effort: Placed<VendorWord>,
+    args: Placed<MoreArgs>,
+    env: Placed<VariableNames>,
     modes: Option<Spanned<Modes>>,
-    first_event: Option<Spanned<String>>,
-    idle: Option<Spanned<String>>,
+    first_event: Placed<Duration>,
+    idle: Placed<Duration>,
     price: Option<PriceText>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields, expecting = "a table")]
 struct PriceText {
-    input: Spanned<String>,
-    output: Spanned<String>,
-    cache_read: Option<Spanned<String>>,
-    cache_write: Option<Spanned<String>>,
+    input: Read<Micros>,
+    output: Read<Micros>,
+    cache_read: Option<Read<Micros>>,
+    cache_write: Option<Read<Micros>>,
 }
 
 /// `place` names an offset of the text for people.
@@ -78,307 +87,297 @@ pub(super) fn parse(
 ) -> Result<ConfigLayer, ConfigFault> {
     let read: ConfigText =
         toml::from_str(text).map_err(|error| ConfigFault::of_toml(&error, text))?;
-    let notify = read.notify.map(|text| command("notify", text)).transpose()?;
-    let agents = agents(read.agents)?;
-    let roles = read.roles.into_iter().map(|(role, agent)| {
-        let said_in = place(role.span().start);
-        Ok(RoleChoice { role: role_of(&role)?, agent: agent_name(&agent)?, said_in })
-    });
-    let roles = roles.collect::<Result<_, _>>()?;
-    Ok(ConfigLayer { notify, agents, roles, text: text.to_owned() })
-}
-
-fn command(key: &str, value: Spanned<String>) -> Result<String, ConfigFault> {
-    let (span, command) = (value.span(), value.into_inner());
-    let fault = |what: &str| Err(ConfigFault::new(span, format!("`{key}` {what}")));
-    if command.trim().is_empty() {
-        return fault("is empty");
-    }
-    match faulty_text(&command) {
-        Some(what) => fault(what),
-        None => Ok(command),
-    }
-}
-
-fn faulty_text(text: &str) -> Option<&'static str> {
-    if text.len() > TEXT_BYTES_MAX {
-        return Some("is longer than 16 KiB");
-    }
-    text.contains('\0').then_some("holds a NUL, which no command can")
-}
-
-fn agents(
-    read: BTreeMap<Spanned<String>, Spanned<AgentText>>,
-) -> Result<BTreeMap<AgentName, AgentConfig>, ConfigFault> {
-    if let Some((name, _)) = read.iter().nth(AGENTS_MAX) {
+    if let Some((name, _)) = read.agents.iter().nth(AGENTS_MAX) {
         let message = format!("there are more than {AGENTS_MAX} agents");
         return Err(ConfigFault::new(name.span(), message));
     }
-    let mut agents = BTreeMap::new();
-    for (key, text) in read {
-        agents.insert(agent_name(&key)?, agent(key.as_ref(), text)?);
-    }
-    Ok(agents)
-}
-
-fn agent_name(name: &Spanned<String>) -> Result<AgentName, ConfigFault> {
-    if AgentName::is_valid(name.as_ref()) {
-        return Ok(AgentName::from(name.as_ref().as_str()));
-    }
-    let message = format!("`{}` is no name of an agent", name.as_ref().escape_debug());
-    let hint = "1 to 64 of a-z, 0-9, `_`, `.` and `-`";
-    Err(ConfigFault::new(name.span(), message).hint(hint))
-}
-
-fn role_of(name: &Spanned<String>) -> Result<Role, ConfigFault> {
-    Role::of_word(name.as_ref()).ok_or_else(|| {
-        let message = format!("unknown role `{}`", name.as_ref().escape_debug());
-        ConfigFault::new(name.span(), message).hint(choices::role_meant(name.as_ref()))
+    let agents = read.agents.into_iter().map(|(key, text)| {
+        let name = AgentName::of(key.as_ref().clone());
+        let name = name.map_err(|words| ConfigFault::of_words(key.span(), &words))?;
+        let agent = text.as_ref().resolved(text.span(), &name)?;
+        Ok((name, agent))
+    });
+    let roles = read.roles.into_iter().map(|(role, agent)| {
+        let said_in = place(role.span().start);
+        RoleChoice { role: role.into_inner(), agent: agent.0, said_in }
+    });
+    Ok(ConfigLayer {
+        notify: read.notify.map(|command| command.0.0),
+        agents: agents.collect::<Result<_, _>>()?,
+        roles: roles.collect(),
+        text: text.to_owned(),
     })
 }
 
-fn agent(name: &str, text: Spanned<AgentText>) -> Result<AgentConfig, ConfigFault> {
-    let span = text.span();
-    let text = text.into_inner();
-    let source = source(name, span, &text)?;
-    if let (AgentSource::Shell(_), Some(args)) = (&source, &text.args) {
-        let fault = ConfigFault::new(args.span(), "`args` goes with a program, not with `run`");
-        return Err(fault.hint("write them into the command of `run`"));
-    }
-    let unused = unused(&source, &text);
-    let optional = |key, value: Option<Spanned<Vec<String>>>| {
-        value.map_or(Ok(Vec::new()), |value| arguments(key, &value))
-    };
-    let agent = AgentConfig {
-        source,
-        args: optional("args", text.args)?,
-        env: text.env.map_or(Ok(Vec::new()), |names| variables(&names))?,
-        modes: text.modes.map(Spanned::into_inner).unwrap_or_default(),
-        first_event: text.first_event.map(silence).transpose()?,
-        idle: text.idle.map(silence).transpose()?,
-        price: text.price.map(price).transpose()?,
-    };
-    unused.map_or(Ok(agent), Err)
+fn inner<T>(setting: &Placed<T>) -> Option<&T> {
+    setting.as_ref().map(|setting| &setting.as_ref().0)
 }
 
-/// The fault of a setting that this kind of agent has no use for: it would be believed to hold.
-fn unused(source: &AgentSource, text: &AgentText) -> Option<ConfigFault> {
-    let is_acp = match source {
-        AgentSource::Acp(_) => true,
-        AgentSource::Preset(preset) => match preset.transport {
-            PresetTransport::Acp(_) => true,
-            PresetTransport::Headless(_) => false,
-        },
-        AgentSource::Headless(_) | AgentSource::Shell(_) | AgentSource::Provider(_) => false,
-    };
-    let is_provider = matches!(source, AgentSource::Provider(_));
-    if let Some(fault) = text.not_for(is_provider) {
-        return Some(fault);
-    }
-    let is_shell = matches!(source, AgentSource::Shell(_));
-    let modes = text.modes.as_ref().filter(|_| !is_acp).map(Spanned::span);
-    if let Some(span) = modes {
-        let fault = ConfigFault::new(span, "`modes` goes with an agent of the protocol alone");
-        return Some(
-            fault.hint("take it out; `acp = […]`, or a preset such as `claude-acp`, has modes"),
-        );
-    }
-    let limits = [("first_event", &text.first_event), ("idle", &text.idle)];
-    let mut limits = limits.into_iter().filter(|_| is_shell);
-    let (key, span) = limits.find_map(|(key, text)| Some((key, text.as_ref()?.span())))?;
-    let message = format!("`{key}` goes with an agent that prints events, not with `run`");
-    let hint = "take it out; `attempt_timeout` limits a command";
-    Some(ConfigFault::new(span, message).hint(hint))
+fn span<T>(setting: &Option<Spanned<T>>) -> Option<Range<usize>> {
+    setting.as_ref().map(Spanned::span)
 }
 
 impl AgentText {
-    /// A setting that stands there, and that only the other kind of agent has a use for.
-    fn not_for(&self, is_provider: bool) -> Option<ConfigFault> {
-        let of_program = [
-            ("args", self.args.as_ref().map(Spanned::span)),
-            ("env", self.env.as_ref().map(Spanned::span)),
-        ];
-        let of_provider = [
-            ("base_url", self.base_url.as_ref().map(Spanned::span)),
-            ("model", self.model.as_ref().map(Spanned::span)),
-            ("key", self.key.as_ref().map(Spanned::span)),
-            ("max_parallel", self.max_parallel.as_ref().map(Spanned::span)),
-            ("context", self.context.as_ref().map(Spanned::span)),
-            ("max_answer", self.max_answer.as_ref().map(Spanned::span)),
-            ("effort", self.effort.as_ref().map(Spanned::span)),
-        ];
-        let (settings, with, hint) = if is_provider {
-            (
-                &of_program[..],
-                "a program, not with `provider`",
-                "take it out; the variable of a key is named by `key = {env = \"NAME\"}`",
-            )
-        } else {
-            (
-                &of_provider[..],
-                "`provider` alone",
-                "take it out; a program gets its model and its key by `args` and `env`",
-            )
-        };
-        let mut settings = settings.iter();
-        let (key, span) = settings.find_map(|(key, span)| span.clone().map(|span| (*key, span)))?;
-        Some(ConfigFault::new(span, format!("`{key}` goes with {with}")).hint(hint))
+    fn resolved(&self, at: Range<usize>, name: &AgentName) -> Result<ResolvedAgent, ConfigFault> {
+        let mut sources = self.sources(name);
+        if sources.len() != 1 {
+            let what = if sources.is_empty() { "nothing" } else { "several things" };
+            let message = format!("agent `{name}` has {what} to start");
+            return Err(ConfigFault::new(at, message).hint(SOURCES));
+        }
+        let transport = sources.remove(0)?;
+        if let Some(fault) = self.unused(&transport) {
+            return Err(fault);
+        }
+        let preset = self.preset.as_ref().map(|preset| preset.0);
+        let mut agent = ResolvedAgent::new(name.clone(), transport, preset);
+        let args = inner(&self.args).map_or_else(Vec::new, |args| args.0.clone());
+        match &mut agent.transport {
+            Transport::Headless(headless) => headless.args = args,
+            Transport::Acp(acp) => {
+                acp.argv.extend(args);
+                if let Some(given) = self.modes.as_ref().map(Spanned::as_ref) {
+                    acp.modes.write = given.write.clone().or(acp.modes.write.take());
+                    acp.modes.read = given.read.clone().or(acp.modes.read.take());
+                }
+            }
+            Transport::Shell(_) => {}
+            Transport::Model(_) => agent.limits.idle = PROVIDER_IDLE,
+        }
+        agent.env.extend(inner(&self.env).into_iter().flat_map(|names| names.0.iter().cloned()));
+        if let Some(first_event) = inner(&self.first_event) {
+            agent.limits.first_event = *first_event;
+        }
+        if let Some(idle) = inner(&self.idle) {
+            agent.limits.idle = *idle;
+        }
+        agent.price = self.price.as_ref().map(PriceText::price);
+        Ok(agent)
     }
 
-    fn provider(&self, name: &str, provider: &Spanned<String>) -> Result<AgentSource, ConfigFault> {
-        let text = ProviderText {
-            agent: name,
-            provider,
-            base_url: self.base_url.as_ref(),
-            model: self.model.as_ref(),
-            key: self.key.as_ref(),
-            max_parallel: self.max_parallel.as_ref(),
-            context: self.context.as_ref(),
-            max_answer: self.max_answer.as_ref(),
-            effort: self.effort.as_ref(),
+    /// All that it says to start.
+    fn sources(&self, name: &AgentName) -> Vec<Result<Transport, ConfigFault>> {
+        let acp = self.acp.as_ref().map(|argv| Acp { argv: argv.0.0.clone(), ..Acp::default() });
+        let provider = self.provider.as_ref().map(|wire| self.provider(name, wire));
+        let sources = [
+            self.preset.as_ref().map(|preset| Ok(preset.0.transport.clone())),
+            acp.map(|acp| Ok(Transport::Acp(acp))),
+            self.headless.as_ref().map(|headless| Ok(Transport::Headless(headless.0.clone()))),
+            self.run.as_ref().map(|command| Ok(Transport::Shell(command.0.0.clone()))),
+            provider.map(|read| read.map(|provider| Transport::Model(Box::new(provider)))),
+        ];
+        sources.into_iter().flatten().collect()
+    }
+
+    /// The fault of a setting that this kind of agent has no use for: it would be believed to hold.
+    fn unused(&self, transport: &Transport) -> Option<ConfigFault> {
+        let is_model = matches!(transport, Transport::Model(_));
+        let is_shell = matches!(transport, Transport::Shell(_));
+        let is_acp = matches!(transport, Transport::Acp(_));
+        let program = (
+            "a program, not with `run` and not with `provider`",
+            "take it out; `run` has its arguments in its command, and `key = {env = \"NAME\"}` names a variable",
+        );
+        let variables = ("a program, not with `provider`", program.1);
+        let model = (
+            "`provider` alone",
+            "take it out; a program gets its model and its key by `args` and `env`",
+        );
+        let protocol = (
+            "an agent of the protocol alone",
+            "take it out; `acp = […]`, or a preset such as `claude-acp`, has modes",
+        );
+        let events = (
+            "an agent that prints events, not with `run`",
+            "take it out; `attempt_timeout` limits a command",
+        );
+        let rules = [
+            ("args", span(&self.args), !is_model && !is_shell, program),
+            ("env", span(&self.env), !is_model, variables),
+            ("base_url", span(&self.base_url), is_model, model),
+            ("model", span(&self.model), is_model, model),
+            ("key", span(&self.key), is_model, model),
+            ("max_parallel", span(&self.max_parallel), is_model, model),
+            ("context", span(&self.context), is_model, model),
+            ("max_answer", span(&self.max_answer), is_model, model),
+            ("effort", span(&self.effort), is_model, model),
+            ("modes", span(&self.modes), is_acp, protocol),
+            ("first_event", span(&self.first_event), !is_shell, events),
+            ("idle", span(&self.idle), !is_shell, events),
+        ];
+        rules.into_iter().find_map(|(key, span, is_used, (with, hint))| {
+            let span = span.filter(|_| !is_used)?;
+            Some(ConfigFault::new(span, format!("`{key}` goes with {with}")).hint(hint))
+        })
+    }
+
+    fn provider(&self, name: &AgentName, wire: &Spanned<Wire>) -> Result<Provider, ConfigFault> {
+        let fault = |what: String, hint| {
+            ConfigFault::new(wire.span(), format!("agent `{name}` {what}")).hint(hint)
         };
-        let provider = read_provider::provider(&text)?;
-        Ok(AgentSource::Provider(Box::new(provider)))
+        let model = inner(&self.model).ok_or_else(|| {
+            let hint = r#"model = "…": the name by which the server knows it"#;
+            fault("names no `model`".to_owned(), hint)
+        })?;
+        let tokens = |count: &Option<Spanned<NonZeroU32>>| {
+            count.as_ref().map(|count| u64::from(count.as_ref().get()))
+        };
+        let max_parallel = self.max_parallel.as_ref().map(|count| count.as_ref().get());
+        let vendor = || wire.as_ref().vendor().to_owned();
+        let provider = Provider {
+            wire: *wire.as_ref(),
+            base_url: inner(&self.base_url).map_or_else(vendor, |url| url.0.clone()),
+            model: model.0.clone(),
+            key: inner(&self.key).cloned(),
+            max_parallel: max_parallel.map_or(MAX_PARALLEL, usize::from),
+            context: tokens(&self.context),
+            max_answer: tokens(&self.max_answer),
+            effort: inner(&self.effort).map(|effort| effort.0.clone()),
+        };
+        if provider.key.is_none() && provider.is_vendor() {
+            return Err(fault(
+                format!("has no `key`, which {} wants", provider.base_url),
+                KEY_HINT,
+            ));
+        }
+        Ok(provider)
     }
 }
 
-fn source(name: &str, span: Range<usize>, text: &AgentText) -> Result<AgentSource, ConfigFault> {
-    let hint = "exactly one of `preset`, `acp`, `headless`, `run` and `provider`";
-    let ways = [
-        text.preset.is_some(),
-        text.acp.is_some(),
-        text.headless.is_some(),
-        text.run.is_some(),
-        text.provider.is_some(),
-    ];
-    if ways.into_iter().filter(|is_there| *is_there).count() > 1 {
-        let message = format!("agent `{name}` has several things to start");
-        return Err(ConfigFault::new(span, message).hint(hint));
-    }
-    if let Some(preset) = &text.preset {
-        return of_preset(preset);
-    }
-    if let Some(argv) = &text.acp {
-        program("acp", argv.span(), argv.as_ref())?;
-        return Ok(AgentSource::Acp(argv.as_ref().clone()));
-    }
-    if let Some(headless) = &text.headless {
-        return of_headless(headless);
-    }
-    if let Some(run) = &text.run {
-        return command("run", run.clone()).map(AgentSource::Shell);
-    }
-    match &text.provider {
-        Some(provider) => text.provider(name, provider),
-        None => {
-            let message = format!("agent `{name}` has nothing to start");
-            Err(ConfigFault::new(span, message).hint(hint))
+impl PriceText {
+    fn price(&self) -> Price {
+        let input = self.input.0;
+        let cached = |price: &Option<Read<Micros>>| price.as_ref().map_or(input, |price| price.0);
+        Price {
+            input,
+            output: self.output.0,
+            cache_read: cached(&self.cache_read),
+            cache_write: cached(&self.cache_write),
         }
     }
 }
 
-fn of_preset(name: &Spanned<String>) -> Result<AgentSource, ConfigFault> {
-    if let Some(preset) = preset::preset(name.as_ref()) {
-        return Ok(AgentSource::Preset(preset));
+/// A command for the shell.
+struct ShellCommand(String);
+
+impl SettingValue for ShellCommand {
+    type Text = String;
+
+    fn of(text: String) -> Result<Self, String> {
+        ensure(!text.trim().is_empty(), || "the command is empty".to_owned())?;
+        fits("the command", &text)?;
+        Ok(Self(text))
     }
-    let known: Vec<&str> = preset::presets().iter().map(|one| one.name.as_str()).collect();
-    let message = format!("unknown preset `{}`", name.as_ref().escape_debug());
-    Err(ConfigFault::new(name.span(), message).hint(meant(name.as_ref(), &known)))
 }
 
-fn of_headless(headless: &Spanned<Headless>) -> Result<AgentSource, ConfigFault> {
-    let (span, headless) = (headless.span(), headless.as_ref());
-    program("argv", span.clone(), &headless.argv)?;
-    let session = headless.session.as_deref().unwrap_or_default();
-    for (key, list) in [
-        ("session", session),
-        ("resume", &headless.resume),
-        ("flags", &headless.flags),
-        ("write", &headless.write),
-        ("read", &headless.read),
-    ] {
-        fits(key, span.clone(), list)?;
+fn fits(what: &str, text: &str) -> Result<(), String> {
+    ensure(text.len() <= TEXT_BYTES_MAX, || format!("{what} is longer than 16 KiB"))?;
+    ensure(!text.contains('\0'), || format!("{what} holds a NUL, which no command can"))
+}
+
+/// Arguments of a program.
+struct MoreArgs(Vec<String>);
+
+impl SettingValue for MoreArgs {
+    type Text = Vec<String>;
+
+    fn of(list: Vec<String>) -> Result<Self, String> {
+        ensure(list.len() <= ARGS_MAX, || format!("there are more than {ARGS_MAX} arguments"))?;
+        list.iter().try_for_each(|text| fits("an argument", text))?;
+        Ok(Self(list))
     }
-    for (key, list) in [("session", session), ("resume", &headless.resume)] {
-        let says = list.iter().any(|arg| arg.contains(SESSION));
-        if !list.is_empty() && !says {
+}
+
+/// A program with its arguments.
+struct ProgramArgs(Vec<String>);
+
+impl SettingValue for ProgramArgs {
+    type Text = Vec<String>;
+
+    fn of(list: Vec<String>) -> Result<Self, String> {
+        let is_named = list.first().is_some_and(|program| !program.trim().is_empty());
+        ensure(is_named, || "no program is named".to_owned())?;
+        MoreArgs::of(list).map(|list| Self(list.0))
+    }
+}
+
+impl SettingValue for Headless {
+    type Text = Self;
+
+    fn of(headless: Self) -> Result<Self, String> {
+        ProgramArgs::of(headless.argv.clone())?;
+        let session = headless.session.as_deref().unwrap_or_default();
+        for list in [session, &headless.resume, &headless.flags, &headless.write, &headless.read] {
+            MoreArgs::of(list.to_vec())?;
+        }
+        for (key, list) in [("session", session), ("resume", &headless.resume)] {
+            let says = list.is_empty() || list.iter().any(|arg| arg.contains(SESSION));
             let message = format!("`{key}` does not say where the id of the session stands");
-            let hint = "write `{session}` there";
-            return Err(ConfigFault::new(span, message).hint(hint));
+            ensure(says, || hinted(&message, "write `{session}` there"))?;
         }
-    }
-    Ok(AgentSource::Headless(headless.clone()))
-}
-
-fn program(key: &str, span: Range<usize>, argv: &[String]) -> Result<(), ConfigFault> {
-    match argv.first() {
-        Some(program) if !program.trim().is_empty() => fits(key, span, argv),
-        Some(_) | None => Err(ConfigFault::new(span, format!("`{key}` names no program"))),
+        Ok(headless)
     }
 }
 
-fn arguments(key: &str, list: &Spanned<Vec<String>>) -> Result<Vec<String>, ConfigFault> {
-    fits(key, list.span(), list.as_ref())?;
-    Ok(list.as_ref().clone())
-}
+/// Names of variables.
+struct VariableNames(Vec<String>);
 
-fn fits(key: &str, span: Range<usize>, list: &[String]) -> Result<(), ConfigFault> {
-    if list.len() > ARGS_MAX {
-        let message = format!("`{key}` has more than {ARGS_MAX} arguments");
-        return Err(ConfigFault::new(span, message));
-    }
-    match list.iter().find_map(|text| faulty_text(text)) {
-        Some(what) => Err(ConfigFault::new(span, format!("an argument of `{key}` {what}"))),
-        None => Ok(()),
-    }
-}
+impl SettingValue for VariableNames {
+    type Text = Vec<String>;
 
-fn variables(names: &Spanned<Vec<String>>) -> Result<Vec<String>, ConfigFault> {
-    if names.as_ref().len() > ENV_MAX {
-        let message = format!("`env` has more than {ENV_MAX} names");
-        return Err(ConfigFault::new(names.span(), message));
-    }
-    let is_in_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    let is_name = |name: &&String| {
-        name.len() <= 200
-            && name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
-            && name.chars().all(is_in_name)
-    };
-    match names.as_ref().iter().find(|name| !is_name(name)) {
-        Some(name) => {
+    fn of(names: Vec<String>) -> Result<Self, String> {
+        ensure(names.len() <= ENV_MAX, || format!("`env` has more than {ENV_MAX} names"))?;
+        if let Some(name) = names.iter().find(|name| !is_variable(name)) {
             let message = format!("`{}` is no name of a variable", name.escape_debug());
             let hint = "`env` holds names; their values are taken from where descent is started";
-            Err(ConfigFault::new(names.span(), message).hint(hint))
+            return Err(hinted(&message, hint));
         }
-        None => Ok(names.as_ref().clone()),
+        Ok(Self(names))
     }
 }
 
-fn silence(text: Spanned<String>) -> Result<Duration, ConfigFault> {
-    let length = DurationText::parse(text.as_ref()).map(|read| Duration::from_millis(read.ms));
-    let length = length.filter(|length| !length.is_zero() && *length <= SILENCE_MAX);
-    length.ok_or_else(|| {
-        let message = format!("`{}` is no length of time", text.as_ref().escape_debug());
-        let hint = "a number and a unit, of a day at most: \"90s\", \"10m\"";
-        ConfigFault::new(text.span(), message).hint(hint)
-    })
+impl SettingValue for AgentName {
+    type Text = String;
+
+    fn of(name: String) -> Result<Self, String> {
+        let message = format!("`{}` is no name of an agent", name.escape_debug());
+        ensure(Self::is_valid(&name), || hinted(&message, NAME_HINT))?;
+        Ok(Self::from(name.as_str()))
+    }
 }
 
-fn price(text: PriceText) -> Result<Price, ConfigFault> {
-    let input = money(&text.input)?;
-    let cached = |text: &Option<Spanned<String>>| text.as_ref().map_or(Ok(input), money);
-    Ok(Price {
-        input,
-        output: money(&text.output)?,
-        cache_read: cached(&text.cache_read)?,
-        cache_write: cached(&text.cache_write)?,
-    })
+impl SettingValue for &'static Preset {
+    type Text = String;
+
+    fn of(name: String) -> Result<Self, String> {
+        preset::preset(&name).ok_or_else(|| {
+            let known: Vec<&str> = preset::presets().iter().map(|one| one.name.as_str()).collect();
+            let message = format!("unknown preset `{}`", name.escape_debug());
+            hinted(&message, &meant(&name, &known))
+        })
+    }
 }
 
-fn money(text: &Spanned<String>) -> Result<Micros, ConfigFault> {
-    price::money(text.as_ref()).ok_or_else(|| {
-        let message = format!("`{}` is no price", text.as_ref().escape_debug());
-        let hint = "dollars for a million tokens, as text: \"3\", \"0.30\"";
-        ConfigFault::new(text.span(), message).hint(hint)
-    })
+impl SettingValue for Duration {
+    type Text = String;
+
+    fn of(text: String) -> Result<Self, String> {
+        let length = DurationText::parse(&text).map(|read| Duration::from_millis(read.ms));
+        let length = length.filter(|length| !length.is_zero() && *length <= SILENCE_MAX);
+        length.ok_or_else(|| {
+            let message = format!("`{}` is no length of time", text.escape_debug());
+            hinted(&message, "a number and a unit, of a day at most: \"90s\", \"10m\"")
+        })
+    }
+}
+
+impl SettingValue for Micros {
+    type Text = String;
+
+    fn of(text: String) -> Result<Self, String> {
+        price::money(&text).ok_or_else(|| {
+            let message = format!("`{}` is no price", text.escape_debug());
+            hinted(&message, "dollars for a million tokens, as text: \"3\", \"0.30\"")
+        })
+    }
 }

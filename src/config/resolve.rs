@@ -1,4 +1,4 @@
-//! The agent of a role: which one, and everything that its preset adds.
+//! The agent of a role.
 //!
 //! Not here: whether its program is installed.
 
@@ -8,12 +8,8 @@ use descent_core::{doc::suggest, id::AgentName, state::Role, world::AgentTable};
 
 use super::{
     Config, ConfigError,
-    agent::{
-        AFTER_RESULT, Acp, AgentConfig, AgentLimits, AgentSource, FIRST_EVENT, Headless, IDLE,
-        Modes, PROVIDER_IDLE, ResolvedAgent, Transport,
-    },
+    agent::{ResolvedAgent, Transport},
     choices::RoleChoice,
-    preset::{Preset, PresetTransport},
 };
 
 impl Config {
@@ -60,19 +56,8 @@ impl Config {
     pub fn table(&self) -> AgentTable {
         let mut table = AgentTable::default();
         for (_, role) in Role::WORDS {
-            let agent = match role {
-                Role::Planner => self.doer(true, None),
-                Role::Worker
-                | Role::Probe
-                | Role::Judge
-                | Role::Aligner
-                | Role::Profile
-                | Role::Validate
-                | Role::Assess
-                | Role::Refine
-                | Role::Summarise
-                | Role::Answer => self.agent(role, None),
-            };
+            let is_planner = role == Role::Planner;
+            let agent = if is_planner { self.doer(true, None) } else { self.agent(role, None) };
             if let Ok(Some(agent)) = agent {
                 table.set(role, agent.name);
             }
@@ -96,7 +81,7 @@ impl Config {
     pub fn by_name(&self, name: &AgentName, named_by: &str) -> Result<ResolvedAgent, ConfigError> {
         let mut layers = self.layers().into_iter();
         let found = layers.find_map(|layer| layer.agents.get(name));
-        found.map(|agent| resolved(name, agent)).ok_or_else(|| self.no_agent(name, named_by))
+        found.cloned().ok_or_else(|| self.no_agent(name, named_by))
     }
 
     /// An agent that can be named for a role that thinks: a model, else one that is talked with, else any.
@@ -144,101 +129,9 @@ impl Config {
     }
 }
 
-impl ResolvedAgent {
-    /// A preset as it is, under its own name.
-    pub fn of_preset(preset: &'static Preset) -> Self {
-        let agent = AgentConfig {
-            source: AgentSource::Preset(preset),
-            args: Vec::new(),
-            env: Vec::new(),
-            modes: Modes::default(),
-            first_event: None,
-            idle: None,
-            price: None,
-        };
-        resolved(&AgentName::from(preset.name.as_str()), &agent)
-    }
-}
-
 /// The role whose agent is asked where this one has none.
 fn fallback(role: Role) -> Option<Role> {
-    match role {
-        Role::Validate | Role::Assess | Role::Summarise | Role::Answer => Some(Role::Judge),
-        // A planner answers with a plan: it is asked where the program places a step for it. Who is asked at each `align`
-        // is named for that.
-        Role::Refine | Role::Profile => None,
-        Role::Worker | Role::Planner | Role::Probe | Role::Judge | Role::Aligner => None,
-    }
-}
-
-fn resolved(name: &AgentName, agent: &AgentConfig) -> ResolvedAgent {
-    let preset = match &agent.source {
-        AgentSource::Preset(preset) => Some(*preset),
-        AgentSource::Acp(_)
-        | AgentSource::Headless(_)
-        | AgentSource::Shell(_)
-        | AgentSource::Provider(_) => None,
-    };
-    let mut env = preset.map_or_else(Vec::new, |preset| preset.env.clone());
-    env.extend(agent.env.iter().cloned());
-    let set = preset.into_iter().flat_map(|preset| preset.set.clone());
-    ResolvedAgent {
-        name: name.clone(),
-        transport: transport(agent),
-        env,
-        set: set.collect(),
-        limits: limits(agent),
-        price: agent.price,
-        preset,
-    }
-}
-
-fn limits(agent: &AgentConfig) -> AgentLimits {
-    let is_provider = matches!(agent.source, AgentSource::Provider(_));
-    AgentLimits {
-        first_event: agent.first_event.unwrap_or(FIRST_EVENT),
-        idle: agent.idle.unwrap_or(if is_provider { PROVIDER_IDLE } else { IDLE }),
-        after_result: AFTER_RESULT,
-    }
-}
-
-fn transport(agent: &AgentConfig) -> Transport {
-    match &agent.source {
-        AgentSource::Preset(preset) => of_preset(preset, agent),
-        AgentSource::Acp(argv) => Transport::Acp(Acp {
-            argv: with_args(argv, agent),
-            modes: agent.modes.clone(),
-            session_meta: None,
-        }),
-        AgentSource::Headless(headless) => headless_with(headless, agent),
-        AgentSource::Shell(command) => Transport::Shell(command.clone()),
-        AgentSource::Provider(provider) => Transport::Model(provider.clone()),
-    }
-}
-
-fn of_preset(preset: &'static Preset, agent: &AgentConfig) -> Transport {
-    match &preset.transport {
-        PresetTransport::Acp(acp) => {
-            let (own, given) = (&acp.modes, &agent.modes);
-            Transport::Acp(Acp {
-                argv: with_args(&acp.argv, agent),
-                modes: Modes {
-                    write: given.write.clone().or_else(|| own.write.clone()),
-                    read: given.read.clone().or_else(|| own.read.clone()),
-                },
-                session_meta: acp.session_meta.as_deref(),
-            })
-        }
-        PresetTransport::Headless(headless) => headless_with(headless, agent),
-    }
-}
-
-fn headless_with(headless: &Headless, agent: &AgentConfig) -> Transport {
-    let mut headless = headless.clone();
-    headless.args.clone_from(&agent.args);
-    Transport::Headless(headless)
-}
-
-fn with_args(argv: &[String], agent: &AgentConfig) -> Vec<String> {
-    argv.iter().chain(&agent.args).cloned().collect()
+    // A planner answers with a plan, so it does not refine; who is asked at each `align` is named for that.
+    let is_judged = matches!(role, Role::Validate | Role::Assess | Role::Summarise | Role::Answer);
+    is_judged.then_some(Role::Judge)
 }

@@ -38,15 +38,15 @@ fn the_command_that_tells_a_person_stands_beside_the_worker_or_alone() {
 #[test]
 fn an_unknown_key_is_refused_where_it_stands_with_the_one_that_was_meant() {
     let (message, hint) = fault("# who\nagent = {run = \"x\"}\n");
-    assert_eq!(message, ":2:1: unknown key `agent`");
+    assert_eq!(message, ":2:1: `agent` is not known here");
     assert_eq!(hint, "did you mean `agents`?");
 }
 
 #[test]
 fn what_is_no_command_is_refused_where_it_stands() {
-    assert_eq!(fault("notify = ''\n").0, ":1:10: `notify` is empty");
+    assert_eq!(fault("notify = ''\n").0, ":1:10: the command is empty");
     assert_eq!(fault("notify = 1\n").0, ":1:10: expected a string, found integer `1`");
-    assert_eq!(fault("agents.a.run = \" \"\n").0, ":1:16: `run` is empty");
+    assert_eq!(fault("agents.a.run = \" \"\n").0, ":1:16: the command is empty");
     assert_eq!(fault("[agents.a]\nrun = 3\n").0, ":2:7: expected a string, found integer `3`");
     assert!(fault("agents.a = {run = \n").0.starts_with(":1:"));
     assert!(fault("notify = 'a'\nnotify = 'b'\n").0.starts_with(":2:1"));
@@ -153,7 +153,7 @@ fn what_is_wrong_with_an_agent_is_told_where_it_stands() {
         ),
         (
             "[agents.a]\npresett = \"claude\"\n",
-            ":2:1: unknown key `presett`",
+            ":2:1: `presett` is not known here",
             "did you mean `preset`?",
         ),
         ("[agents.\"A b\"]\nrun = \"x\"\n", ":1:9: `A b` is no name of an agent", "1 to 64"),
@@ -164,10 +164,10 @@ fn what_is_wrong_with_an_agent_is_told_where_it_stands() {
         ),
         (
             "[agents.a]\nrun = \"x\"\n[roles]\nwroker = \"a\"\n",
-            ":4:1: unknown role `wroker`",
+            ":4:1: `wroker` is not known here",
             "did you mean `worker`?",
         ),
-        ("[agents.a]\nacp = []\n", ":2:7: `acp` names no program", ""),
+        ("[agents.a]\nacp = []\n", ":2:7: no program is named", ""),
         ("[agents.a]\nacp = \"x\"\n", ":2:7: expected a list, found string \"x\"", ""),
         (
             "[agents.a]\nrun = \"x\"\nidle = \"5\"\n",
@@ -186,8 +186,8 @@ fn what_is_wrong_with_an_agent_is_told_where_it_stands() {
         ),
         (
             "[agents.a]\nheadless = {argv = [\"x\"], events = \"json\"}\n",
-            ":2:36: unknown variant `json`, expected one of `claude-stream-json`, `codex-exec-json`, `text`",
-            "",
+            ":2:36: `json` is not known here",
+            "known here: claude-stream-json, codex-exec-json, text",
         ),
         (
             "[agents.a]\nheadless = {argv = [\"x\"], events = \"text\", resume = [\"-r\"]}\n",
@@ -269,7 +269,7 @@ fn each_preset_is_whole_and_no_mode_lets_a_model_give_leave() {
         assert!(!preset.version.argv.is_empty(), "{name}");
         assert!(!preset.install.is_empty() && !preset.log_in.is_empty(), "{name}");
         assert!(!preset.variables.is_empty(), "{name}");
-        if let preset::PresetTransport::Acp(acp) = &preset.transport {
+        if let Transport::Acp(acp) = &preset.transport {
             assert!(acp.modes.write.is_some() && acp.modes.read.is_some(), "{name}");
             let meta = acp.session_meta.as_deref().unwrap_or("{}");
             let meta: serde_json::Value = serde_json::from_str(meta).unwrap();

@@ -10,15 +10,18 @@ use super::provider::Provider;
 /// Stands for the id of a session in `resume` and `session`.
 pub const SESSION: &str = "{session}";
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Transport {
     /// A command for the shell; it ends with an exit code.
+    #[serde(skip)]
     Shell(String),
     /// A program that reads a prompt, prints events and ends.
     Headless(Headless),
     /// A program that speaks the Agent Client Protocol, version 1, on its standard streams.
     Acp(Acp),
     /// A model that is asked over HTTP, for roles that only think.
+    #[serde(skip)]
     Model(Box<Provider>),
 }
 
@@ -54,19 +57,7 @@ pub enum Access {
 impl Access {
     /// The access of a role: only a worker changes files.
     pub fn of(role: Role) -> Self {
-        match role {
-            Role::Worker => Self::Write,
-            Role::Planner
-            | Role::Probe
-            | Role::Judge
-            | Role::Aligner
-            | Role::Profile
-            | Role::Validate
-            | Role::Assess
-            | Role::Refine
-            | Role::Summarise
-            | Role::Answer => Self::Read,
-        }
+        if role == Role::Worker { Self::Write } else { Self::Read }
     }
 }
 
@@ -97,6 +88,19 @@ pub struct Headless {
     pub args: Vec<String>,
 }
 
+impl Transport {
+    /// The program that is started: the shell, for a command, and none for a model that is asked.
+    pub fn program(&self) -> &str {
+        let argv = match self {
+            Self::Shell(_) => return "sh",
+            Self::Model(_) => return "",
+            Self::Headless(headless) => &headless.argv,
+            Self::Acp(acp) => &acp.argv,
+        };
+        argv.first().map_or("", String::as_str)
+    }
+}
+
 impl Headless {
     /// Program and arguments of a new session. `session` is its id, where it can be chosen.
     pub fn start(&self, access: Access, session: &str) -> Vec<String> {
@@ -121,12 +125,13 @@ impl Headless {
     }
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub struct Acp {
     pub argv: Vec<String>,
     pub modes: Modes,
     /// A JSON object for `_meta` of `session/new`, if it needs one.
-    pub session_meta: Option<&'static str>,
+    pub session_meta: Option<String>,
 }
 
 /// Ids of session modes, by access. Without one the agent's own mode stays.

@@ -18,10 +18,10 @@ use crate::{
     config::{
         Config,
         agent::{ResolvedAgent, Transport},
+        fault::COMMAND_LINES,
         preset::{Preset, presets},
         program::{ProgramLook, find_program, missing_program},
         provider::Provider,
-        shapes::COMMAND_LINES,
     },
     driver,
     failure::{Failure, exit},
