@@ -21,7 +21,7 @@ use std::{
 
 use descent_core::{
     id::Digest,
-    state::{SideFile, State, named_files, side},
+    state::{SideFile, State, side},
 };
 use serde_json::{Map, Value};
 
@@ -67,7 +67,7 @@ impl EvidenceKeeper<'_> {
     /// See [`EvidenceStore::keep`].
     #[must_use]
     pub fn keep(&self, bytes: &[u8]) -> Option<SideFile> {
-        self.store.keep(bytes, || named_files::named_by(self.state))
+        self.store.keep(bytes, || self.state.side_files())
     }
 }
 

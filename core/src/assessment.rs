@@ -11,7 +11,7 @@ use crate::{
     state::{
         AssessmentCode, Complexity, CriterionScore,
         check::Thousandths,
-        convergence::{self, ConvergenceCriterion},
+        judged::{self, ConvergenceCriterion},
     },
 };
 
@@ -81,7 +81,7 @@ fn scores(answer: &Node, criteria: &[ConvergenceCriterion]) -> Result<Vec<Criter
     let said = answer.get("criteria").and_then(Node::as_array);
     let said = said.unwrap_or_default();
     let mut scores = Vec::new();
-    for criterion in convergence::others(criteria) {
+    for criterion in judged::others(criteria) {
         let name = criterion.name.as_str();
         let of = |one: &&Node| one.get("name").and_then(Node::as_str) == Some(name);
         let score = said.iter().find(of).and_then(|one| one.get("score"));
@@ -98,13 +98,8 @@ fn scores(answer: &Node, criteria: &[ConvergenceCriterion]) -> Result<Vec<Criter
 }
 
 fn complexity(answer: &Node) -> Result<Option<Complexity>, String> {
-    let Some(node) = answer.get("complexity") else {
-        return Ok(None);
-    };
-    let mut words = Complexity::WORDS.into_iter();
-    let known = words.find(|(word, _)| node.as_str() == Some(*word));
-    let fault = || "`complexity` is one of as_expected, higher, lower".to_owned();
-    known.map(|(_, one)| Some(one)).ok_or_else(fault)
+    let node = answer.get("complexity");
+    node.map(|node| Complexity::one_of("complexity", node.as_str())).transpose()
 }
 
 fn share(answer: &Node, key: &str) -> Result<Thousandths, String> {
@@ -151,7 +146,7 @@ pub struct PassFacts {
 impl AssessmentAnswer {
     /// Whether the pass did all that was asked of it, as far as its judge can tell.
     pub fn has_converged(&self, criteria: &[ConvergenceCriterion]) -> bool {
-        let holds = |score: Thousandths, name| score >= convergence::threshold(criteria, name);
+        let holds = |score: Thousandths, name| score >= judged::threshold(criteria, name);
         holds(self.completeness, "completeness")
             && holds(self.coherence, "coherence")
             && holds(self.consistency, "consistency")
@@ -172,7 +167,7 @@ impl AssessmentAnswer {
     /// The reasons in codes, in the order of their list; a criterion's is `criterion:` and its name. The base case does
     /// not hold where this is asked.
     pub fn codes(&self, facts: PassFacts, criteria: &[ConvergenceCriterion]) -> Vec<String> {
-        let holds = |score: Thousandths, name| score >= convergence::threshold(criteria, name);
+        let holds = |score: Thousandths, name| score >= judged::threshold(criteria, name);
         let is_complete = holds(self.completeness, "completeness");
         let all = [
             (is_complete, AssessmentCode::Complete),

@@ -7,7 +7,6 @@
 
 mod atom;
 mod parts;
-mod plans;
 mod run;
 #[cfg(test)]
 mod tests;
@@ -21,17 +20,13 @@ use alloc::{
 };
 use serde::{Deserialize, Serialize};
 
-pub use parts::{of_atoms, of_objective, of_result};
-pub use plans::of_plans;
+pub use parts::{of_atoms, of_objective, of_plans, of_result};
 
 use crate::{
     doc::{self, Node},
     id::AtomId,
     state::{
-        Check, Entry, Extra, State, atom_order,
-        fields::Writer,
-        limits,
-        record::{self},
+        Check, Entry, Extra, State, atom_order, fields::Writer, limits, record, value::FieldValue,
     },
 };
 
@@ -161,9 +156,19 @@ fn short(text: &str) -> String {
     cut + "…"
 }
 
-/// Whether two records have the same text; a shared record is not compared.
+/// Whether two values have the same text.
 fn same(old: &Node, new: &Node) -> bool {
     old == new || doc::canonical(old) == doc::canonical(new)
+}
+
+/// The same for records; a shared one is not compared.
+fn is_same<T: FieldValue>(old: &Arc<T>, new: &Arc<T>) -> bool {
+    Arc::ptr_eq(old, new) || same(&old.node(), &new.node())
+}
+
+/// Whether a list has all that it had, at its beginning.
+fn is_grown<T: FieldValue>(old: &[Arc<T>], new: &[Arc<T>]) -> bool {
+    old.len() <= new.len() && old.iter().zip(new).all(|(old, new)| is_same(old, new))
 }
 
 struct Comparison<'s> {
@@ -217,10 +222,7 @@ impl<'s> Comparison<'s> {
 
     fn lists(&mut self) {
         let (old, new) = (&self.before.trail, &self.after.trail);
-        let mut pairs = old.iter().zip(new.iter());
-        let is_grown = old.len() <= new.len()
-            && pairs.all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node));
-        if is_grown {
+        if is_grown(old, new) {
             self.after.trail[old.len()..].iter().for_each(|entry| self.entry(entry));
         } else if let Some(fresh) = record::added(old, new) {
             fresh.into_iter().for_each(|entry| self.entry(entry));
@@ -236,8 +238,7 @@ impl<'s> Comparison<'s> {
     /// Nothing else differs: no new entry of the trail says what happened to the older ones.
     fn older_entries(&mut self) {
         let (old, new) = (&self.before.trail, &self.after.trail);
-        let mut pairs = old.iter().zip(new.iter());
-        let is_same = old.len() == new.len() && pairs.all(|(a, b)| same(&a.node, &b.node));
+        let is_same = old.len() == new.len() && is_grown(old, new);
         if self.found.is_empty() && !is_same {
             self.note(Weight::Detail, "older entries of the trail are others");
         }
@@ -259,9 +260,7 @@ impl<'s> Comparison<'s> {
 
     fn corrections(&mut self) {
         let (old, new) = (&self.before.corrections, &self.after.corrections);
-        let mut pairs = old.iter().zip(new.iter());
-        let is_grown = old.len() <= new.len()
-            && pairs.all(|(a, b)| Arc::ptr_eq(a, b) || same(&a.node, &b.node));
+        let is_grown = is_grown(old, new);
         if !is_grown {
             self.note(Weight::Main, "the corrections are others");
         }

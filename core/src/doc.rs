@@ -6,24 +6,23 @@
 //! Invariant: a tree read without faults and written again has the same content, and the number
 //! texts of a tree that `parse` made are JSON numbers. Equality looks at content, never at spans.
 
-mod fill;
 mod parse;
-mod places;
-mod serial;
 mod suggest;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub use fill::{INDENT, new_line, write_filled, write_key, write_side_by_side};
-pub use parse::{fits_double, is_number, parse, parse_bytes, parse_bytes_as, readable};
-pub use places::Places;
-pub use suggest::{did_you_mean, slip_of, suggest};
-pub use write::{canonical, write, write_compact, write_quoted};
-
 use alloc::{
+    boxed::Box,
     string::{String, ToString},
     vec::Vec,
+};
+
+pub use parse::{fits_double, is_number, parse, parse_bytes, parse_bytes_as, readable};
+pub use suggest::{did_you_mean, slip_of, suggest};
+pub use write::{
+    INDENT, canonical, new_line, write, write_compact, write_filled, write_key, write_quoted,
+    write_side_by_side,
 };
 
 /// The largest integer that every JSON reader holds exactly.
@@ -258,11 +257,14 @@ impl Node {
         }
     }
 
+    /// The text of a number, or of a string that may hold one.
+    pub fn numeral(&self) -> Option<&str> {
+        self.number_text().or(self.as_str())
+    }
+
     /// A plain non-negative integer, as a number or as a decimal string without leading zeros.
     pub fn as_u64(&self) -> Option<u64> {
-        let (Value::Number(text) | Value::String(text)) = &self.value else {
-            return None;
-        };
+        let text = self.numeral()?;
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let plain = digits && (text.len() == 1 || !text.starts_with('0'));
         plain.then(|| text.parse().ok()).flatten()
@@ -327,4 +329,32 @@ pub fn pointer_push(base: &str, token: &str) -> String {
         }
     }
     pointer
+}
+
+// Converts a byte offset of a text to the line and column that a person sees.
+//
+// Invariant: any offset has a place; an offset beyond the end has that of the end.
+
+/// The lines of one text, to look up many offsets.
+#[derive(Debug, Clone)]
+pub struct Places {
+    text: Box<str>,
+    /// The start of each line, in bytes; the first is always 0.
+    starts: Vec<usize>,
+}
+
+impl Places {
+    pub fn new(text: &str) -> Self {
+        let breaks = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let starts = core::iter::once(0).chain(breaks.map(|(at, _)| at + 1));
+        Self { starts: starts.collect(), text: text.into() }
+    }
+
+    /// Line and column from 1, the column in characters.
+    pub fn line_col(&self, offset: usize) -> (usize, usize) {
+        let offset = self.text.floor_char_boundary(offset);
+        let line = self.starts.partition_point(|start| *start <= offset);
+        let start = self.starts[line - 1];
+        (line, self.text[start..offset].chars().count() + 1)
+    }
 }

@@ -36,8 +36,8 @@ use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     id::{AgentName, AtomId, Lineage, Serial},
     state::{
-        Action, Atom, Body, Control, Extra, Objective, PlanningStep, Records, Run, Shared,
-        SideEffect, Spec, State, Task, VERSION,
+        Action, Atom, Body, Control, Extra, Objective, PlanningStep, Records, Run, Shared, Spec,
+        State, Task, VERSION,
         check::{self, Pattern},
         fields::{Fields, Findings},
         near_miss,
@@ -179,19 +179,6 @@ fn read_atoms(plan: &mut PlanReading, graph: &mut Fields<'_, '_>) {
 /// The words of a planning step that a flag adds: the goal stands in its prompt.
 const PLANNING: &str = "Plan the work that reaches the goal";
 
-/// The specification of an added step, before it says who does it.
-fn spec() -> Spec {
-    Spec {
-        action: None,
-        effect: SideEffect::Tree,
-        checks: None,
-        output_schema: None,
-        timeout: None,
-        agent: None,
-        guidance: Vec::new(),
-    }
-}
-
 impl PlanReading {
     /// Adds a step: a task with a shell action, or one for the worker; each waits for the one before.
     pub fn add_step(&mut self, text: &str) {
@@ -202,14 +189,14 @@ impl PlanReading {
         let action = run
             .filter(|run| !run.is_empty())
             .map(|run| Action { run: run.to_owned(), extra: Extra::default() });
-        let task = Task::new(Spec { action, ..spec() });
+        let task = Task::new(Spec { action, ..Spec::default() });
         self.add_last(description, Body::Task(Box::new(task)));
     }
 
     /// Adds a planning step by an agent; it waits for the last step.
     pub fn add_planning(&mut self, agent: AgentName) {
         let agent = Some(agent);
-        let task = Task::new(Spec { agent, ..spec() });
+        let task = Task::new(Spec { agent, ..Spec::default() });
         self.add_last(PLANNING, Body::Plan(Box::new(PlanningStep::new(task))));
     }
 
@@ -218,9 +205,7 @@ impl PlanReading {
             description: description.to_owned(),
             depends_on: self.last_step.take().into_iter().collect(),
             body,
-            accepts_partial: false,
-            origin: None,
-            extra: Extra::default(),
+            ..Atom::default()
         };
         let id = (self.atoms.len() + 1..)
             .map(|n| AtomId::new(format!("S{n}")))

@@ -18,25 +18,13 @@ use crate::{
         limits::{self, InForce},
         profile::{
             ConfidenceNeed, OutputBreadth, PassCount, ProfileRecord, ProfileSource, ProfileText,
-            ToolUsage,
+            TaskProfile, ToolUsage,
         },
     },
 };
 
 /// Depth is in units of 1, all else in thousandths: five factors.
 const UNIT: u64 = 1_000_000_000_000;
-
-/// The kind of task that a goal is, with nothing left out.
-#[derive(Debug, Clone, Copy)]
-pub struct TaskProfile {
-    /// From 1, a single look, to 5.
-    pub reasoning_depth: u32,
-    /// How much of what is needed is known, from 0 to 1.
-    pub information_sufficiency: Thousandths,
-    pub expected_tool_usage: ToolUsage,
-    pub output_breadth: OutputBreadth,
-    pub confidence_requirement: ConfidenceNeed,
-}
 
 /// A person's profile: what they left out is as of a task of which nothing is known.
 pub fn of_person(said: &ProfileText) -> TaskProfile {
@@ -58,17 +46,7 @@ pub fn of_anything() -> TaskProfile {
 pub fn in_force(state: &State) -> Option<TaskProfile> {
     let said = state.objective.constraints.profile.as_ref();
     let inferred = state.run.profile.as_ref();
-    said.map(of_person).or(inferred.map(of_record))
-}
-
-fn of_record(known: &ProfileRecord) -> TaskProfile {
-    TaskProfile {
-        reasoning_depth: known.reasoning_depth,
-        information_sufficiency: known.information_sufficiency,
-        expected_tool_usage: known.expected_tool_usage,
-        output_breadth: known.output_breadth,
-        confidence_requirement: known.confidence_requirement,
-    }
+    said.map(of_person).or(inferred.map(|known| known.profile))
 }
 
 /// The record of what an agent said, or of the default and why there is no more.
@@ -86,11 +64,7 @@ pub fn record(
         }
     };
     ProfileRecord {
-        reasoning_depth: said.profile.reasoning_depth,
-        information_sufficiency: said.profile.information_sufficiency,
-        expected_tool_usage: said.profile.expected_tool_usage,
-        output_breadth: said.profile.output_breadth,
-        confidence_requirement: said.profile.confidence_requirement,
+        profile: said.profile,
         raw_inference: said.reasons,
         source,
         agent,
@@ -104,7 +78,7 @@ pub fn record(
 
 /// An agent's profile as a person would say it.
 pub fn inferred_text(state: &State) -> Option<ProfileText> {
-    let known = state.run.profile.as_ref()?;
+    let known = state.run.profile.as_ref()?.profile;
     let text = alloc::format!(
         "depth={},information={},tools={},breadth={},confidence={}",
         known.reasoning_depth,

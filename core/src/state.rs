@@ -8,35 +8,33 @@ pub mod atom;
 pub mod atom_order;
 pub mod check;
 pub mod consult;
-pub mod convergence;
 pub mod decode;
 pub mod encode;
 pub mod fields;
-mod judged;
+pub mod judged;
 pub mod law;
 pub mod limits;
 mod memory;
-pub mod micros;
-pub mod named_files;
 pub(crate) mod near_miss;
 pub mod objective;
-pub mod old_words;
 pub mod patch;
 pub mod planner_context;
 pub mod profile;
 pub mod record;
 pub mod records;
-pub mod role;
 pub mod rule;
 pub mod run;
-pub mod shared;
 pub mod side;
 pub(crate) mod table;
 pub mod usage;
 pub(crate) mod value;
 pub mod verdicts;
 
-use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
+use alloc::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+    vec::Vec,
+};
 
 pub use atom::{
     Action, Atom, AtomStatus, BlockedReport, Body, FailureClass, Fragment, Grant, GrantEntry,
@@ -45,7 +43,7 @@ pub use atom::{
 };
 pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};
-pub use consult::{Consult, Rating};
+pub use consult::{Consult, Rating, Role};
 pub use fields::{Extra, Span};
 pub use judged::{
     ADVISORIES_MAX, AssessmentCode, AssessmentRecord, Complexity, CriterionScore, DELTAS_MAX,
@@ -53,22 +51,20 @@ pub use judged::{
     RefinementRecord, ReviewRecord, Severity, ValidationRecord, WordedAnswer, WordingRecord,
 };
 pub use memory::{LearntRun, Lesson, LessonBook, LessonKind, LessonSource, MemoryUsed};
-pub use micros::Micros;
 pub use objective::{
     Constraints, Control, LawUse, MemoryUse, Objective, OnStuck, Request, RetryFrom, Workspace,
 };
 pub use planner_context::{ContextMode, PlannerContext};
 pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry, RefutedEntry};
-pub use records::Records;
-pub use role::Role;
+pub use records::{Records, Shared};
 pub use run::account;
 pub use run::final_result::{self, AgentTrouble, Reason};
 pub use run::{
     AgentSpent, AgentWait, ChangeGrant, DecimalText, Intent, MeasureText, PatternRecord,
     ResultCommit, Run, RunStatus, Spent, StartedFrom,
 };
-pub use shared::Shared;
 pub use side::SideFile;
+pub use usage::Micros;
 pub use usage::{ReportedUsage, Tokens, Usage, UsageLimit};
 pub use verdicts::{Agreed, VerdictRecord};
 
@@ -142,6 +138,22 @@ impl State {
     pub fn refutations(&self) -> impl Iterator<Item = (&Entry, &RefutedEntry)> {
         let entries = self.trail.iter().rev();
         entries.filter_map(|entry| Some((&**entry, entry.refuted()?)))
+    }
+
+    /// The side files that it names: no other is kept.
+    pub fn side_files(&self) -> BTreeSet<Digest> {
+        let failed = self.failures().filter_map(|(_, failure)| failure.whole.as_ref());
+        let refuted = self.refutations().flat_map(|(_, refuted)| &refuted.evidence);
+        let judged = self.run.judged.iter().flat_map(|judged| &judged.evidence);
+        let measured = refuted.chain(judged).filter_map(|one| one.whole.as_ref());
+        let tasks = self.all_atoms().into_values().filter_map(|atom| atom.task());
+        let parked = tasks.flat_map(|task| &task.tries).filter_map(|tried| match &tried.ended {
+            Some(TryEnd::Parked(result)) => Some(result),
+            _ => None,
+        });
+        let results = self.bindings.values().chain(parked).flat_map(|result| &result.evidence);
+        let shown = results.filter_map(SideFile::named_in).map(|one| one.digest);
+        failed.chain(measured).map(|one| one.digest.clone()).chain(shown).collect()
     }
 
     /// The newest failure of an atom that the trail keeps, with its entry.

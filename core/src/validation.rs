@@ -76,22 +76,14 @@ fn issue(node: &Node) -> Result<IssueRecord, String> {
     };
     Ok(IssueRecord {
         rule: None,
-        kind: word(needed("type")?, &IssueType::WORDS)?,
-        severity: word(needed("severity")?, &Severity::WORDS)?,
+        kind: IssueType::one_of("type", Some(needed("type")?))?,
+        severity: Severity::one_of("severity", Some(needed("severity")?))?,
         location: needed("location")?.to_string(),
         description: doc::one_line(needed("description")?, WORDS_CHARS_MAX),
         proposed_repair: text("proposed_repair")
             .map(|text| doc::one_line(text, WORDS_CHARS_MAX))
             .unwrap_or_default(),
         extra: Default::default(),
-    })
-}
-
-fn word<T: Copy>(text: &str, words: &[(&str, T)]) -> Result<T, String> {
-    let known = words.iter().find(|(word, _)| *word == text);
-    known.map(|(_, value)| *value).ok_or_else(|| {
-        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        format!("`{text}` is none of {}", words.join(", "))
     })
 }
 
@@ -124,8 +116,8 @@ mod tests {
             ("all is well".to_owned(), "no JSON object"),
             ("{}".to_owned(), "`issues` is a list"),
             (r#"{"issues": [], "status": "solved"}"#.to_owned(), "`status` is no key"),
-            (with("relevance", "style"), "`style` is none of specificity"),
-            (with("\"low\"", "\"grave\""), "`grave` is none of high"),
+            (with("relevance", "style"), "`type` is one of specificity"),
+            (with("\"low\"", "\"grave\""), "`severity` is one of high"),
             (with("\"low\"", "3"), "`severity` is missing"),
             (with("\"A\"", "\"\""), "`location` is missing"),
             (with("\"location\"", "\"status\": 1, \"location\""), "`status` is no key"),

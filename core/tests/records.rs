@@ -3,7 +3,7 @@
 //! `DESCENT_UPDATE=1` writes the schemas of state and plan, and the tables of the pages, anew. `DESCENT_KEY` names a
 //! constraint that must be among those that are tried: `scripts/one-line` adds one by a single line and asks for it.
 
-use descent_core::state::old_words::{KeyFate, OLD_WORDS};
+use descent_core::state::limits::{KeyFate, OLD_WORDS};
 use std::{fs, path::PathBuf};
 
 use descent_core::{

@@ -9,7 +9,7 @@ use descent_core::{
         active::{ActiveGraph, Selection, selection_of},
     },
     id::AtomId,
-    state::{AtomStatus, FailureClass, State, Try, TryEnd, binding::nothing},
+    state::{AtomStatus, FailureClass, State, Try, TryEnd},
 };
 
 use crate::report::{Fate, Report};
@@ -103,7 +103,7 @@ fn park(state: &mut State, graph: &Graph, selection: &Selection, id: &AtomId, re
     if let (Some(context), Some(task)) = (active.context(x), Arc::make_mut(&mut atom).task_mut()) {
         let mut parked = (*binding).clone();
         parked.context = Some(context.clone());
-        parked.of = Arc::new(nothing());
+        parked.of = Arc::default();
         let mut tried = Try::new(context.clone(), active.choices(graph, x));
         tried.ended = Some(TryEnd::Parked(Arc::new(parked)));
         task.tries.push(tried);

@@ -324,11 +324,13 @@ fn at_least(before: Usage, kept: &KeptAnswers) -> Usage {
         tokens,
         cost: before.cost,
         is_estimated: before.is_estimated || used.is_estimated,
+        ..Usage::default()
     }
 }
 
 fn usage_of(tokens: &TokenCounts) -> Usage {
-    Usage { calls: 1, tokens: tokens.tokens(), cost: None, is_estimated: tokens.is_estimated }
+    let is_estimated = tokens.is_estimated;
+    Usage { calls: 1, tokens: tokens.tokens(), is_estimated, ..Usage::default() }
 }
 
 fn end_of(answer: &ModelAnswer, model: &AskedModel) -> AgentEnd {

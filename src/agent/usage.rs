@@ -42,6 +42,7 @@ pub(super) fn of(result: &Node) -> Reading<Usage> {
         ),
         cost: cost(usage)?,
         is_estimated: estimated.transpose()?.unwrap_or(false),
+        ..Usage::default()
     })
 }
 

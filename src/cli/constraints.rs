@@ -6,8 +6,7 @@ use descent_core::{
     profile,
     state::{
         Constraints, State,
-        limits::{self, ConstraintRule, ValueForm},
-        old_words::fate_of,
+        limits::{self, ConstraintRule, ValueForm, fate_of},
     },
 };
 use serde::Serialize;

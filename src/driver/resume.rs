@@ -11,7 +11,7 @@ use std::{
 use descent_core::{
     event::{Leftovers, Outcome, Product},
     id::{AgentName, AttemptId, CommitId},
-    state::{Intent, SideEffect, State, named_files},
+    state::{Intent, SideEffect, State},
     view,
 };
 
@@ -42,7 +42,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
         let old = OldAttempts::listed(&attempts, &state.run.in_flight);
         // Nothing waits for this: it goes on beside the first steps.
         tokio::task::spawn_blocking(move || old.remove());
-        let mut named = named_files::named_by(&state);
+        let mut named = state.side_files();
         let wholes = recorded.iter().filter_map(|(_, one)| one.whole.as_ref());
         named.extend(wholes.map(|whole| whole.digest.clone()));
         evidence.tidy(&named);

@@ -24,7 +24,7 @@ use crate::{
     plan as agreement,
     proposal::Clarification,
     state::{
-        Atom, AtomStatus, Binding, Extra, Objective, StartedFrom, State,
+        Atom, AtomStatus, Binding, Objective, StartedFrom, State,
         binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
         decode::decode,
         encode::{ChangeSet, StateText},
@@ -392,26 +392,7 @@ pub(super) fn binding(
         unclear: false,
         unclear_because: String::new(),
         read_as: Vec::new(),
-        ..earlier.unwrap_or_else(|| Binding {
-            summary: String::new(),
-            value: None,
-            artifacts: Vec::new(),
-            commit: None,
-            change: None,
-            evidence: Vec::new(),
-            context: None,
-            inputs: None,
-            attempts: 0,
-            by: String::new(),
-            at: String::new(),
-            of: atom,
-            handoff: None,
-            partial: false,
-            unclear: false,
-            unclear_because: String::new(),
-            read_as: Vec::new(),
-            extra: Extra::default(),
-        })
+        ..earlier.unwrap_or_else(|| Binding { of: atom, ..Binding::default() })
     })
 }
 

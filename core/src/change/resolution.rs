@@ -15,7 +15,7 @@ use crate::{
     measure,
     state::{
         AtomStatus, Binding, Extra, State, Task, TryEnd, Workspace,
-        binding::{SUMMARY_CHARS_MAX, nothing},
+        binding::SUMMARY_CHARS_MAX,
         fields::Writer,
         record::{Choices, CorrectionType},
     },
@@ -104,23 +104,13 @@ fn bind(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str
     let is_in_force = in_force.as_ref() == Some(&context);
     let mut binding = Binding {
         summary: summary.chars().take(SUMMARY_CHARS_MAX).collect(),
-        value: None,
-        artifacts: Vec::new(),
-        commit: None,
-        change: None,
         evidence: Vec::from([evidence]),
         context: Some(context),
         inputs: is_in_force.then_some(inputs),
         attempts: tried.attempts,
         by: if is_action { "action" } else { "worker" }.to_string(),
         at: draft.at.clone(),
-        of: Arc::new(nothing()),
-        handoff: None,
-        partial: false,
-        unclear: false,
-        unclear_because: String::new(),
-        read_as: Vec::new(),
-        extra: Extra::default(),
+        ..Binding::default()
     };
     let run = Arc::make_mut(&mut state.run);
     run.spent.attempts += u64::from(is_counted);

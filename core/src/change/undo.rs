@@ -256,7 +256,10 @@ impl Undo<'_, '_> {
             .into_iter()
             .partition(|intent| self.stays_in_flight(intent));
         run.in_flight = outside;
-        flying.iter().for_each(|intent| run.settle_unseen(intent));
+        // Nobody saw their end: what was reserved counts.
+        for intent in &flying {
+            run.settle(&intent.payer(), intent.role, &intent.reserved, false);
+        }
         if !flying.is_empty() {
             let atoms: BTreeSet<AtomId> = flying.iter().map(|intent| intent.atom.clone()).collect();
             let atoms = atoms.into_iter().collect();

@@ -2,11 +2,11 @@
 
 use alloc::{format, string::ToString, sync::Arc};
 
-use super::{Comparison, Weight, between, keys, of_result, same, short};
+use super::{Comparison, Weight, between, is_same, keys, of_result, same, short};
 use crate::{
     doc::Node,
     id::AtomId,
-    state::{Atom, AtomStatus, Binding, Body, PlanningStep, Task},
+    state::{Atom, AtomStatus, Binding, Body, PlanningStep, State, Task},
 };
 
 /// The place of an atom in a state.
@@ -29,12 +29,8 @@ impl<'s> AtomPlace<'s> {
     fn is_same(self, other: Self) -> bool {
         match (self, other) {
             (AtomPlace::None, AtomPlace::None) => true,
-            (AtomPlace::Open(a), AtomPlace::Open(b)) => {
-                Arc::ptr_eq(a, b) || same(&a.node(), &b.node())
-            }
-            (AtomPlace::Bound(a), AtomPlace::Bound(b)) => {
-                Arc::ptr_eq(a, b) || same(&a.node(), &b.node())
-            }
+            (AtomPlace::Open(a), AtomPlace::Open(b)) => is_same(a, b),
+            (AtomPlace::Bound(a), AtomPlace::Bound(b)) => is_same(a, b),
             _ => false,
         }
     }
@@ -42,13 +38,11 @@ impl<'s> AtomPlace<'s> {
 
 impl<'s> Comparison<'s> {
     pub(super) fn atom(&mut self, id: &AtomId) {
-        // A result beside its open atom is described by the result.
-        let place =
-            |state: &'s crate::state::State| match (state.bindings.get(id), state.atoms.get(id)) {
-                (Some(binding), _) => AtomPlace::Bound(binding),
-                (None, Some(atom)) => AtomPlace::Open(atom),
-                (None, None) => AtomPlace::None,
-            };
+        let place = |state: &'s State| match (state.bindings.get(id), state.atoms.get(id)) {
+            (Some(binding), _) => AtomPlace::Bound(binding),
+            (None, Some(atom)) => AtomPlace::Open(atom),
+            (None, None) => AtomPlace::None,
+        };
         let (old, new) = (place(self.before), place(self.after));
         let known = self.found.len();
         if !old.is_same(new) {
@@ -60,25 +54,8 @@ impl<'s> Comparison<'s> {
                 self.content(id, old, new);
             }
         }
-        self.open_and_bound(id);
         if known == self.found.len() && !old.is_same(new) {
             self.note_of(id, Weight::Detail, "is written otherwise");
-        }
-    }
-
-    /// Describes an open atom whose id is bound as well.
-    fn open_and_bound(&mut self, id: &AtomId) {
-        let open = |state: &'s crate::state::State| {
-            state.bindings.get(id).and_then(|_| state.atoms.get(id))
-        };
-        let (old, new) = (open(self.before), open(self.after));
-        let is_same = match (old, new) {
-            (Some(old), Some(new)) => same(&old.node(), &new.node()),
-            (None, None) => true,
-            _ => false,
-        };
-        if !is_same {
-            self.note_of(id, Weight::Detail, "stands beside its own result");
         }
     }
 
@@ -129,18 +106,21 @@ impl<'s> Comparison<'s> {
         if let (Some(was), Some(is)) = (old.plan(), new.plan()) {
             self.fragment(id, was, is);
         }
-        self.selected(id, old, new);
-        self.intent(id, &old.node(), &new.node());
+        self.written(id, old, new, |_| true);
     }
 
-    /// Describes what a person may write of an atom, without guidance, which is told by itself.
-    pub(super) fn wish(&mut self, id: &AtomId, old: &Atom, new: &Atom) {
+    /// Describes what is written of an atom, in keys that are asked for.
+    pub(super) fn written(
+        &mut self,
+        id: &AtomId,
+        old: &Atom,
+        new: &Atom,
+        is_asked: impl Fn(&str) -> bool,
+    ) {
         self.selected(id, old, new);
         let (old, new) = (old.node(), new.node());
-        for key in keys(&old, &new) {
-            if !matches!(key.as_str(), "tries" | "guidance" | "notes") {
-                self.key(id, &key, old.get(&key), new.get(&key));
-            }
+        for key in keys(&old, &new).iter().filter(|key| is_asked(key)) {
+            self.key(id, key, old.get(key), new.get(key));
         }
     }
 
@@ -199,13 +179,7 @@ impl<'s> Comparison<'s> {
         }
     }
 
-    /// Describes what a person may write of an atom, and any other difference as a detail.
-    fn intent(&mut self, id: &AtomId, old: &Node, new: &Node) {
-        for key in keys(old, new) {
-            self.key(id, &key, old.get(&key), new.get(&key));
-        }
-    }
-
+    /// A difference in what a person may write matters, and any other is a detail.
     fn key(&mut self, id: &AtomId, key: &str, was: Option<&Node>, is: Option<&Node>) {
         if was.zip(is).is_some_and(|(was, is)| same(was, is)) {
             return;

@@ -93,16 +93,12 @@ impl Comparison<'_> {
     }
 
     fn flight(&mut self, old: &Run, new: &Run) {
-        let is_in = |run: &Run, id| run.in_flight.iter().any(|intent| intent.id == id);
-        for intent in &new.in_flight {
-            if !is_in(old, intent.id.clone()) {
-                let what = format!("attempt {} started", intent.n);
-                self.note_of(&intent.atom, Weight::Detail, what);
-            }
-        }
-        for intent in &old.in_flight {
-            if !is_in(new, intent.id.clone()) {
-                let what = format!("attempt {} ended", intent.n);
+        for (word, these, others) in
+            [("started", &new.in_flight, &old.in_flight), ("ended", &old.in_flight, &new.in_flight)]
+        {
+            let only = these.iter().filter(|one| others.iter().all(|other| other.id != one.id));
+            for intent in only {
+                let what = format!("attempt {} {word}", intent.n);
                 self.note_of(&intent.atom, Weight::Detail, what);
             }
         }
@@ -114,23 +110,17 @@ impl Comparison<'_> {
             if was.zip(is).is_some_and(|(was, is)| same(was, is)) {
                 continue;
             }
+            let short = |node: Option<&Node>| {
+                let text = node.and_then(Node::as_str).unwrap_or("nothing");
+                text.chars().take(COMMIT_CHARS).collect::<String>()
+            };
             let what = match key.as_str() {
                 "status" => continue,
-                "head" => {
-                    let short = |node: Option<&Node>| {
-                        let text = node.and_then(Node::as_str).unwrap_or("nothing");
-                        text.chars().take(COMMIT_CHARS).collect::<String>()
-                    };
-                    format!("result: {} → {}", short(was), short(is))
-                }
+                "head" => format!("result: {} → {}", short(was), short(is)),
                 "started_from" if was.is_some() && is.is_some() => {
-                    let short = |node: Option<&Node>| {
-                        let commit = node.and_then(|node| node.get("commit"));
-                        let text = commit.and_then(Node::as_str).unwrap_or("nothing");
-                        text.chars().take(COMMIT_CHARS).collect::<String>()
-                    };
-                    let what = format!("start: {} → {}", short(was), short(is));
-                    self.note(Weight::Main, what);
+                    let commit =
+                        |node: Option<&Node>| short(node.and_then(|one| one.get("commit")));
+                    self.note(Weight::Main, format!("start: {} → {}", commit(was), commit(is)));
                     continue;
                 }
                 "in_flight" | "line" | "spent" | "measure" | "judged" | "started_from"

@@ -1,77 +1,78 @@
-//! A tree as text: indented, compact for a line, sorted for a digest.
+//! A tree as text: indented, compact, sorted for a digest, by serde for `--json`, and in the layout of the state file.
 //!
 //! Invariant: reading what was written gives an equal tree; the same tree gives the same bytes.
-//! Not here: the file's final newline.
+//! Not here: the file's final newline, the order of records (`state::encode`).
+
+use alloc::{string::String, vec::Vec};
+
+use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{Member, Node, Value};
-use alloc::{string::String, vec::Vec};
 
 /// Two-space indent, LF, one member or element per line, no final newline.
 pub fn write(node: &Node) -> String {
     let mut out = String::new();
-    write_indented(node, 0, &mut out);
+    write_parts(node, Flow::Lines(0), &mut out);
     out
-}
-
-/// Writes a value at nesting `level`: its first line is not indented.
-fn write_indented(node: &Node, level: usize, out: &mut String) {
-    match &node.value {
-        Value::Array(items) if !items.is_empty() => {
-            write_lines('[', ']', items, level, out, |item, out| {
-                write_indented(item, level + 1, out);
-            });
-        }
-        Value::Object(members) if !members.is_empty() => {
-            write_lines('{', '}', members, level, out, |member, out| {
-                write_quoted(&member.key, out);
-                out.push_str(": ");
-                write_indented(&member.node, level + 1, out);
-            });
-        }
-        _ => write_flat(node, false, out),
-    }
 }
 
 /// One line without spaces, keys in their order.
 pub fn write_compact(node: &Node) -> String {
     let mut out = String::new();
-    write_flat(node, false, &mut out);
+    write_parts(node, Flow::Compact, &mut out);
     out
+}
+
+/// One line, with a blank after each comma and colon.
+pub fn write_side_by_side(node: &Node, out: &mut String) {
+    write_parts(node, Flow::Spaced, out);
 }
 
 /// One line without spaces, keys sorted by their bytes: the text of a digest.
 pub fn canonical(node: &Node) -> String {
     let mut out = String::new();
-    write_flat(node, true, &mut out);
+    write_parts(node, Flow::Sorted, &mut out);
     out
 }
 
-fn write_lines<T>(
-    open: char,
-    close: char,
-    items: &[T],
-    level: usize,
-    out: &mut String,
-    mut each: impl FnMut(&T, &mut String),
-) {
-    out.push(open);
-    for (index, item) in items.iter().enumerate() {
-        out.push_str(if index == 0 { "\n" } else { ",\n" });
-        indent(level + 1, out);
-        each(item, out);
-    }
-    out.push('\n');
-    indent(level, out);
-    out.push(close);
+/// How the parts of a value follow one another.
+#[derive(Clone, Copy, PartialEq)]
+enum Flow {
+    Compact,
+    /// With a blank after each comma and colon.
+    Spaced,
+    /// Compact, with sorted keys.
+    Sorted,
+    /// A line each, so deep inside others.
+    Lines(usize),
 }
 
-fn indent(level: usize, out: &mut String) {
-    for _ in 0..level {
-        out.push_str("  ");
+impl Flow {
+    fn inner(self) -> Self {
+        if let Self::Lines(level) = self { Self::Lines(level + 1) } else { self }
+    }
+
+    /// Writes what stands before a part.
+    fn part(self, index: usize, out: &mut String) {
+        out.push_str(if index > 0 { "," } else { "" });
+        match self {
+            Self::Lines(level) => new_line((level + 1) * INDENT, out),
+            Self::Spaced if index > 0 => out.push(' '),
+            _ => {}
+        }
+    }
+
+    /// Writes what stands behind so many parts.
+    fn end(self, parts: usize, out: &mut String) {
+        if let Self::Lines(level) = self
+            && parts > 0
+        {
+            new_line(level * INDENT, out);
+        }
     }
 }
 
-fn write_flat(node: &Node, sorted: bool, out: &mut String) {
+fn write_parts(node: &Node, flow: Flow, out: &mut String) {
     match &node.value {
         Value::Null => out.push_str("null"),
         Value::Bool(true) => out.push_str("true"),
@@ -81,33 +82,28 @@ fn write_flat(node: &Node, sorted: bool, out: &mut String) {
         Value::Array(items) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
-                separate(index, out);
-                write_flat(item, sorted, out);
+                flow.part(index, out);
+                write_parts(item, flow.inner(), out);
             }
+            flow.end(items.len(), out);
             out.push(']');
         }
-        Value::Object(members) => write_members(members, sorted, out),
-    }
-}
-
-fn write_members(members: &[Member], sorted: bool, out: &mut String) {
-    let mut members: Vec<&Member> = members.iter().collect();
-    if sorted {
-        members.sort_by(|a, b| a.key.cmp(&b.key));
-    }
-    out.push('{');
-    for (index, member) in members.into_iter().enumerate() {
-        separate(index, out);
-        write_quoted(&member.key, out);
-        out.push(':');
-        write_flat(&member.node, sorted, out);
-    }
-    out.push('}');
-}
-
-fn separate(index: usize, out: &mut String) {
-    if index > 0 {
-        out.push(',');
+        Value::Object(members) => {
+            let mut sorted: Vec<&Member> = members.iter().collect();
+            if flow == Flow::Sorted {
+                sorted.sort_by(|a, b| a.key.cmp(&b.key));
+            }
+            out.push('{');
+            for (index, member) in sorted.into_iter().enumerate() {
+                flow.part(index, out);
+                write_quoted(&member.key, out);
+                let is_compact = matches!(flow, Flow::Compact | Flow::Sorted);
+                out.push_str(if is_compact { ":" } else { ": " });
+                write_parts(&member.node, flow.inner(), out);
+            }
+            flow.end(members.len(), out);
+            out.push('}');
+        }
     }
 }
 
@@ -143,4 +139,182 @@ fn write_escape(byte: u8, out: &mut String) {
             out.push(char::from(HEX[usize::from(other & 15)]));
         }
     }
+}
+
+impl Serialize for Node {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            Value::Null => to.serialize_unit(),
+            Value::Bool(flag) => to.serialize_bool(*flag),
+            Value::String(text) => to.serialize_str(text),
+            Value::Array(items) => to.collect_seq(items),
+            Value::Object(members) => {
+                let mut map = to.serialize_map(Some(members.len()))?;
+                for member in members {
+                    map.serialize_entry(&member.key, &member.node)?;
+                }
+                map.end()
+            }
+            Value::Number(text) => number(text, to),
+        }
+    }
+}
+
+/// Any JSON value.
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Node {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "Node".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        true.into()
+    }
+}
+
+/// A number that no machine type holds is written as its text.
+fn number<S: Serializer>(text: &str, to: S) -> Result<S::Ok, S::Error> {
+    if let Ok(count) = text.parse::<u64>() {
+        return to.serialize_u64(count);
+    }
+    if let Ok(count) = text.parse::<i64>() {
+        return to.serialize_i64(count);
+    }
+    match text.parse::<f64>() {
+        Ok(number) if number.is_finite() => to.serialize_f64(number),
+        _ => to.serialize_str(text),
+    }
+}
+
+/// A value of free form stands under this key.
+const FREE: &str = "value";
+/// A larger one is written on one line.
+const FREE_BYTES_MAX: usize = 16 << 10;
+
+/// Columns at most of a line that can be broken.
+pub const COLUMNS_MAX: usize = 110;
+
+/// Blanks before a line inside of another.
+pub const INDENT: usize = 2;
+
+/// Writes a value behind what stands on the line, which begins with `indent` blanks. `tail` characters follow the value
+/// on its last line.
+pub fn write_filled(node: &Node, indent: usize, tail: usize, out: &mut String) {
+    let room = COLUMNS_MAX.saturating_sub(column(out) + tail);
+    match &node.value {
+        Value::Array(items) if !items.is_empty() && width(node, room).is_none() => {
+            out.push('[');
+            for (index, item) in items.iter().enumerate() {
+                part(index, out);
+                new_line(indent + INDENT, out);
+                write_filled(item, indent + INDENT, tail_of(index, items.len(), tail), out);
+            }
+            out.push(']');
+        }
+        Value::Object(members) if !members.is_empty() && width(node, room).is_none() => {
+            out.push('{');
+            for (index, member) in members.iter().enumerate() {
+                part(index, out);
+                let tail = tail_of(index, members.len(), tail);
+                let room = COLUMNS_MAX.saturating_sub(column(out) + 1 + tail);
+                let fits = member_width(&member.key, &member.node, room).is_some();
+                let inner = if index > 0 && !fits { indent + INDENT } else { indent };
+                match (index, fits) {
+                    (0, _) => {}
+                    (_, true) => out.push(' '),
+                    (_, false) => new_line(inner, out),
+                }
+                write_key(&member.key, out);
+                if is_long_free(&member.key, &member.node) {
+                    out.push_str(&write_compact(&member.node))
+                } else {
+                    write_filled(&member.node, inner, tail, out)
+                }
+            }
+            out.push('}');
+        }
+        _ => write_side_by_side(node, out),
+    }
+}
+
+pub fn write_key(key: &str, out: &mut String) {
+    write_quoted(key, out);
+    out.push_str(": ");
+}
+
+pub fn new_line(indent: usize, out: &mut String) {
+    out.push('\n');
+    out.extend(core::iter::repeat_n(' ', indent));
+}
+
+fn part(index: usize, out: &mut String) {
+    if index > 0 {
+        out.push(',');
+    }
+}
+
+/// A value of free form that would take many lines.
+fn is_long_free(key: &str, node: &Node) -> bool {
+    key == FREE && width(node, FREE_BYTES_MAX).is_none()
+}
+
+/// Characters behind an item on its last line: a comma, or the closing bracket and all behind it.
+fn tail_of(index: usize, items: usize, tail: usize) -> usize {
+    if index + 1 == items { tail + 1 } else { 1 }
+}
+
+/// Characters on the line that is being written.
+fn column(out: &str) -> usize {
+    let start = out.rfind('\n').map_or(0, |end| end + 1);
+    let line = &out[start..];
+    if line.len() > 4 * COLUMNS_MAX { COLUMNS_MAX } else { line.chars().count() }
+}
+
+fn member_width(key: &str, node: &Node, room: usize) -> Option<usize> {
+    let key = quoted_width(key) + 2;
+    Some(key + width(node, room.checked_sub(key)?)?)
+}
+
+/// Characters of a value on one line; `None` where they are more than `room`.
+fn width(node: &Node, room: usize) -> Option<usize> {
+    let mut used = 0;
+    let mut add = |more: usize| {
+        used += more;
+        room.checked_sub(used)
+    };
+    match &node.value {
+        Value::Array(items) => {
+            let mut left = add(2)?;
+            for (index, item) in items.iter().enumerate() {
+                let between = if index > 0 { 2 } else { 0 };
+                let inner = width(item, left.checked_sub(between)?)?;
+                left = add(between + inner)?;
+            }
+        }
+        Value::Object(members) => {
+            let mut left = add(2)?;
+            for (index, member) in members.iter().enumerate() {
+                let between = if index > 0 { 2 } else { 0 };
+                let inner = member_width(&member.key, &member.node, left.checked_sub(between)?)?;
+                left = add(between + inner)?;
+            }
+        }
+        // A character has four bytes at most.
+        Value::String(text) if text.len() / 4 > room => return None,
+        Value::String(text) => drop(add(quoted_width(text))?),
+        Value::Number(raw) => drop(add(raw.len())?),
+        Value::Null | Value::Bool(true) => drop(add(4)?),
+        Value::Bool(false) => drop(add(5)?),
+    }
+    Some(used)
+}
+
+fn quoted_width(text: &str) -> usize {
+    let mut quoted = String::new();
+    write_quoted(text, &mut quoted);
+    quoted.chars().count()
 }

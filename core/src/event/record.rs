@@ -322,6 +322,7 @@ mod tests {
                 tokens: Tokens::new(1_000, 200, 30),
                 cost: Some(Micros(120_001)),
                 is_estimated: true,
+                ..Usage::default()
             },
             tried: Vec::from([ToolCall::new("edit", "src/a.rs")]),
             agent_end: None,

@@ -6,7 +6,7 @@ use alloc::{boxed::Box, format};
 use super::{AcceptedFragment, FragmentRequest};
 use crate::{
     id::AtomId,
-    state::{Action, Atom, Body, Extra, Fragment, Spec, Task, binding, fields::Writer},
+    state::{Action, Atom, Body, Extra, Fragment, Spec, Task, fields::Writer},
 };
 
 /// The atom that keeps the checks of the task that stood in the place of the step. `None` where it had none.
@@ -14,18 +14,15 @@ pub(super) fn of(asked: FragmentRequest<'_>) -> Option<Atom> {
     let plan = asked.state.atom(asked.plan)?.plan()?;
     let was = plan.placed.was.as_ref()?;
     let checks = was.task()?.spec.checks.clone()?;
-    let Body::Task(task) = binding::nothing().body else {
-        return None;
-    };
     let spec = Spec {
         action: Some(Action { run: "true".into(), extra: Extra::default() }),
         checks: Some(checks),
-        ..(*task.spec).clone()
+        ..Spec::default()
     };
     Some(Atom {
         description: format!("the checks of {}", was.title(asked.plan)),
         body: Body::Task(Box::new(Task::new(spec))),
-        ..binding::nothing()
+        ..Atom::default()
     })
 }
 

@@ -101,14 +101,7 @@ impl Room {
         if open.verdicts > room.verdicts {
             return Err(excess("verdicts", &open.verdicts, &room.verdicts));
         }
-        let grant = state.run.grant.clone().unwrap_or_else(|| ChangeGrant {
-            attempts: None,
-            verdicts: None,
-            over: None,
-            left: 0,
-            tried: 0,
-            extra: Default::default(),
-        });
+        let grant = state.run.grant.clone().unwrap_or_default();
         let left = grant.left.saturating_sub(1);
         let over = MeasureText {
             attempts: Some(text(&(&room.attempts - &open.attempts))),

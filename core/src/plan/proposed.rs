@@ -4,7 +4,7 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use crate::{
     doc::{self, Fault, Node, Span},
-    state::atom::rules::keys_of_program,
+    state::atom::text::keys_of_program,
 };
 
 /// Whether only the program writes this key of an atom.

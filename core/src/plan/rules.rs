@@ -9,7 +9,7 @@ use crate::{
     id::AtomId,
     state::{
         Objective,
-        atom::rules::{ALL, ANY, PLAN, TASK, of_every_atom},
+        atom::text::{ALL, ANY, PLAN, TASK, of_every_atom},
         rule::{ATOM_ID, ChoiceRule, FieldRule, Form, Owner, RecordRule},
         table::rule,
     },

@@ -2,14 +2,13 @@
 //!
 //! Invariant: an answer is taken whole or not at all. Not here: what follows from a profile (`profile`).
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, string::String};
 
-use super::TaskProfile;
 use crate::{
     doc::{self, Node},
     state::{
         check::Thousandths,
-        profile::{ConfidenceNeed, OutputBreadth, ToolUsage},
+        profile::{ConfidenceNeed, OutputBreadth, TaskProfile, ToolUsage},
     },
 };
 
@@ -47,26 +46,17 @@ pub fn read(answer: &Node) -> Result<InferredProfile, String> {
     let depth = depth.filter(|depth| (1..=5).contains(depth));
     let share = answer.get(KEYS[1]).and_then(Thousandths::of_node);
     let share = share.filter(|share| share.0 <= 1_000);
-    let reasons = answer.get(KEYS[5]).and_then(Node::as_str);
+    let text = |key: &str| answer.get(key).and_then(Node::as_str);
     Ok(InferredProfile {
         profile: TaskProfile {
             reasoning_depth: depth.ok_or("`reasoning_depth` is a whole number from 1 to 5")?,
             information_sufficiency: share
                 .ok_or("`information_sufficiency` is a number from 0 to 1")?,
-            expected_tool_usage: word(answer, KEYS[2], &ToolUsage::WORDS)?,
-            output_breadth: word(answer, KEYS[3], &OutputBreadth::WORDS)?,
-            confidence_requirement: word(answer, KEYS[4], &ConfidenceNeed::WORDS)?,
+            expected_tool_usage: ToolUsage::one_of(KEYS[2], text(KEYS[2]))?,
+            output_breadth: OutputBreadth::one_of(KEYS[3], text(KEYS[3]))?,
+            confidence_requirement: ConfidenceNeed::one_of(KEYS[4], text(KEYS[4]))?,
         },
-        reasons: doc::one_line(reasons.unwrap_or_default(), REASON_CHARS_MAX),
-    })
-}
-
-fn word<T: Copy>(answer: &Node, key: &str, words: &[(&str, T)]) -> Result<T, String> {
-    let said = answer.get(key).and_then(Node::as_str);
-    let known = words.iter().find(|(word, _)| Some(*word) == said);
-    known.map(|(_, value)| *value).ok_or_else(|| {
-        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        format!("`{key}` is one of {}", words.join(", "))
+        reasons: doc::one_line(text(KEYS[5]).unwrap_or_default(), REASON_CHARS_MAX),
     })
 }
 

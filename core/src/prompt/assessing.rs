@@ -11,7 +11,7 @@ use super::{Prompt, agreement, refining, section::PromptSection, wording};
 use crate::{
     assessment,
     id::UnixMillis,
-    state::convergence::{self, ConvergenceCriterion},
+    state::judged::{self, ConvergenceCriterion},
     world::World,
 };
 
@@ -49,7 +49,7 @@ pub(super) fn done(world: &World) -> PromptSection {
 fn answer(world: &World) -> PromptSection {
     let criteria = &world.state.objective.constraints.convergence;
     let line = |one: &ConvergenceCriterion| format!("- `{}`: {}\n", one.name, one.statement);
-    let lines: String = convergence::others(criteria).map(line).collect();
+    let lines: String = judged::others(criteria).map(line).collect();
     let own = if lines.is_empty() {
         String::new()
     } else {

@@ -59,11 +59,11 @@ fn known(world: &World) -> PromptSection {
     section.with(format!(
         "reasoning_depth {}, information_sufficiency {}, expected_tool_usage {}, output_breadth {}, \
          confidence_requirement {}\n\n{}",
-        known.reasoning_depth,
-        known.information_sufficiency.text(),
-        known.expected_tool_usage.word(),
-        known.output_breadth.word(),
-        known.confidence_requirement.word(),
+        known.profile.reasoning_depth,
+        known.profile.information_sufficiency.text(),
+        known.profile.expected_tool_usage.word(),
+        known.profile.output_breadth.word(),
+        known.profile.confidence_requirement.word(),
         data(&known.raw_inference)
     ))
 }

@@ -2,21 +2,13 @@
 
 pub mod binding;
 mod ends;
-mod kids;
 mod phase;
-mod placed;
 mod plan;
-mod rest;
-pub(crate) mod rules;
-mod shown;
 pub(crate) mod text;
 
-pub use kids::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX};
-pub use phase::{PhaseBudget, PhaseEnd, PhaseLimit};
-pub use placed::Placed;
+pub use ends::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX, ShownStatus};
+pub use phase::{AlikeFailures, PhaseBudget, PhaseEnd, PhaseLimit, Placed, Rest};
 pub use plan::{Fragment, Grant, GrantEntry, PhaseSummary, PlanningStep, replans, replans_left};
-pub use rest::{AlikeFailures, Rest};
-pub use shown::ShownStatus;
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
@@ -30,7 +22,7 @@ use crate::{
     id::{AgentName, AtomId, AttemptId, Digest},
 };
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Atom {
     pub description: String,
     pub depends_on: Vec<AtomId>,
@@ -57,6 +49,12 @@ pub enum Body {
         /// Whether its choices are probed before one is tried.
         unknown: bool,
     },
+}
+
+impl Default for Body {
+    fn default() -> Self {
+        Self::Task(Box::default())
+    }
 }
 
 record! {
@@ -90,6 +88,7 @@ record! {
         /// Crashes that cut it off
         filled[internal] interruptions: u32,
     }
+    with Default;
 }
 
 words! {
@@ -128,13 +127,13 @@ record! {
 record! {
     part
     /// The specification of an attempt: a change of it opens a new context
-    #[derive(PartialEq)]
+    #[derive(Default, PartialEq)]
     pub struct Spec {
         /// A shell action; without one the configured worker does it
         optional action: Action,
         part effect: SideEffect,
         /// The conditions that solve it
-        optional(kids::own_checks) checks: Check,
+        optional(ends::own_checks) checks: Check,
         /// A JSON Schema that the value of its result must fit
         optional output_schema: FreeValue,
         /// How long an attempt may take
@@ -142,7 +141,7 @@ record! {
         /// The agent that does it, by its name in the configuration
         optional agent: AgentName,
         /// A person's words on it: 20 at most, of 4,000 characters each
-        filled(kids::guidance) guidance: Vec<String>,
+        filled(ends::guidance) guidance: Vec<String>,
     }
 }
 
@@ -153,19 +152,21 @@ record! {
         /// A shell command
         required(Fields::command) run: String,
     }
-    hint kids::form_of_action;
+    hint ends::form_of_action;
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SideEffect {
     /// Changes the workspace tree alone.
+    #[default]
     Tree,
     /// Reaches outside: nothing undoes it.
     External { idempotent: bool },
 }
 
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub enum AtomStatus {
+    #[default]
     Pending,
     /// No attempt is left in the present context.
     Failed,
@@ -186,6 +187,7 @@ pub struct BlockedReport {
 
 record! {
     /// The attempts of a task in one context
+    #[derive(Default)]
     pub struct Try {
         required[program] context: Digest,
         /// The choices in force upstream, group to choice: with the specifications they make the context
@@ -261,20 +263,7 @@ impl SideEffect {
 
 impl Try {
     pub fn new(context: Digest, choices: BTreeMap<AtomId, AtomId>) -> Self {
-        Self {
-            context,
-            choices,
-            attempts: 0,
-            transient: 0,
-            repairs: 0,
-            conflict: None,
-            probe: None,
-            rounds: 0,
-            alike: None,
-            rest: None,
-            ended: None,
-            extra: Extra::default(),
-        }
+        Self { context, choices, ..Self::default() }
     }
 
     pub fn has_failed(&self) -> bool {
@@ -284,22 +273,7 @@ impl Try {
 
 impl Task {
     pub fn new(spec: Spec) -> Self {
-        Self {
-            spec: Arc::new(spec),
-            status: AtomStatus::Pending,
-            tries: Vec::new(),
-            interruptions: 0,
-            refined: 0,
-            unjudged: false,
-            attention: None,
-            questions: Vec::new(),
-            touches: Vec::new(),
-            needs: Vec::new(),
-            provides: Vec::new(),
-            interruptible: true,
-            unknown: false,
-            retry_from: None,
-        }
+        Self { spec: Arc::new(spec), ..Self::default() }
     }
 
     pub fn tried(&self, context: &Digest) -> Option<&Try> {

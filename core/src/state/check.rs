@@ -54,7 +54,7 @@ pub enum Leaf {
 record! {
     part
     /// A shell command ends with the expected code, and what it prints fits
-    #[derive(PartialEq)]
+    #[derive(Default, PartialEq)]
     pub struct CommandLeaf {
         /// A shell command: it passes with exit 0, or the one in `expect_exit`
         expected(command) command: String {Form::NonBlank},
@@ -132,10 +132,7 @@ impl Check {
     pub fn command(command: &str) -> Self {
         Self::of(CheckKind::Leaf(Box::new(Leaf::Command(CommandLeaf {
             command: command.to_owned(),
-            timeout: None,
-            expect_exit: 0,
-            stdout_matches: None,
-            number: None,
+            ..CommandLeaf::default()
         }))))
     }
 
@@ -250,36 +247,20 @@ impl Check {
 impl Leaf {
     /// Whether a machine decides it without a model or a person.
     pub fn is_machine(&self) -> bool {
-        match self {
-            Leaf::Command(_)
-            | Leaf::NotCommand { .. }
-            | Leaf::File { .. }
-            | Leaf::NotFile { .. } => true,
-            Leaf::Quality { .. } | Leaf::Assertion { .. } | Leaf::Newer(_) => false,
-        }
+        !matches!(self, Leaf::Quality(_) | Leaf::Assertion(_) | Leaf::Newer(_))
     }
 
     pub fn number(&self) -> Option<&NumberRule> {
         match self {
             Leaf::Command(leaf) => leaf.number.as_ref(),
-            Leaf::NotCommand { .. }
-            | Leaf::File { .. }
-            | Leaf::NotFile { .. }
-            | Leaf::Quality { .. }
-            | Leaf::Assertion { .. }
-            | Leaf::Newer(_) => None,
+            _ => None,
         }
     }
 
     fn number_mut(&mut self) -> Option<&mut NumberRule> {
         match self {
             Leaf::Command(leaf) => leaf.number.as_mut(),
-            Leaf::NotCommand { .. }
-            | Leaf::File { .. }
-            | Leaf::NotFile { .. }
-            | Leaf::Quality { .. }
-            | Leaf::Assertion { .. }
-            | Leaf::Newer(_) => None,
+            _ => None,
         }
     }
 

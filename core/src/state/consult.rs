@@ -1,4 +1,4 @@
-//! Questions to judging roles, and the ratings that judges gave.
+//! The roles of agents, questions to judging ones, and the ratings that judges gave.
 //!
 //! Invariant: a question is in the state before it is asked, and its answer before anything follows from it. Not here:
 //! when one is asked (`step/consult`), its words (`prompt`).
@@ -6,10 +6,10 @@
 use alloc::{format, string::String};
 
 use super::{
-    Role, Usage,
+    Usage,
     check::{QualityLeaf, Thousandths},
     fields::Fields,
-    table::record,
+    table::{record, words},
 };
 use crate::{
     doc,
@@ -120,4 +120,32 @@ impl Rating {
 fn plain_name(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<ConsultId> {
     let name = fields.attempt(key)?;
     Some(ConsultId::new(name.as_str()))
+}
+
+words! {
+    /// The kind of answer that an agent is asked for
+    pub enum Role {
+        /// Does a task
+        Worker = "worker",
+        /// Plans the atoms of a planning step
+        Planner = "planner",
+        /// Finds out, before it is tried, whether something can be done
+        Probe = "probe",
+        /// Judges a result by a rubric
+        Judge = "judge",
+        /// Proposes an agreement
+        Aligner = "aligner",
+        /// Says what kind of task a goal is
+        Profile = "profile",
+        /// Says what is wrong with a plan
+        Validate = "validate",
+        /// Says how complete and coherent a pass of a run was
+        Assess = "assess",
+        /// Improves a plan
+        Refine = "refine",
+        /// Makes the results of a phase shorter
+        Summarise = "summarise",
+        /// Words the final answer
+        Answer = "answer",
+    }
 }

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// The outcome of reading: a state as far as it could be read, and all findings.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Decoding {
     pub state: Option<State>,
     pub root: Option<Node>,
@@ -72,15 +72,7 @@ fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
     let mut is_cut = parsed.faults.iter().any(|fault| fault.rule == "unclosed");
     let mut found = Findings { faults: parsed.faults, near_miss, ..Findings::default() };
     let Some(root) = parsed.node else {
-        return Decoding {
-            state: None,
-            root: None,
-            faults: found.faults,
-            warnings: found.warnings,
-            patterns: Vec::new(),
-            version: None,
-            understood: None,
-        };
+        return Decoding { faults: found.faults, warnings: found.warnings, ..Decoding::default() };
     };
     is_cut |= !found.faults.is_empty() && root.get(INTERNAL).is_none();
     let version = root.get("version").and_then(Node::as_str).and_then(Version::parse);
@@ -175,14 +167,14 @@ fn read_state(root: &Node, found: &mut Findings) -> Option<State> {
         let _ = fields.need(key);
     }
     let version = read_version(&mut fields).unwrap_or(VERSION);
-    let objective = record(&mut fields, "objective", Objective::read).unwrap_or_default();
+    let objective = Objective::take(&mut fields, "objective").unwrap_or_default();
     let mut halves = Internal::take(&mut fields)?;
     let (mut atoms, order, work_graph_extra) = read_work_graph(&mut fields, &halves);
-    let control = record(&mut fields, "control", Control::read).unwrap_or_default();
+    let control = Control::take(&mut fields, "control").unwrap_or_default();
     let bindings = read_bindings(&mut fields, &halves, &mut atoms);
     let (trail, corrections, run) = fields.owned(Owner::Program, |fields| {
         let trail = read_trail(fields, &halves);
-        let corrections = read_list(fields, "corrections", Correction::read);
+        let corrections = Vec::<Correction>::take(fields, "corrections").unwrap_or_default();
         let run = fields.take("run").unwrap_or(&NO_RECORD);
         let run_half = implied::with_commits(halves.run, |id| half(&halves.bindings, id));
         (trail, corrections, Run::read_half(run, Some(&run_half), "/run", fields.found))
@@ -220,9 +212,7 @@ fn said(root: &Node, state: &State) -> BTreeMap<AtomId, ShownStatus> {
         let written = written.filter(|word| !word.is_null());
         // Without a word a result stays.
         let is_bound = state.bindings.contains_key(id);
-        let word = written.map_or((!is_bound).then_some("pending"), Node::as_str)?;
-        let mut words = ShownStatus::WORDS.into_iter();
-        words.find(|(known, _)| *known == word).map(|(_, status)| status)
+        ShownStatus::of_word(written.map_or((!is_bound).then_some("pending"), Node::as_str)?)
     };
     let shown = encode::shown_statuses(state).into_iter();
     let said = shown.filter_map(|(id, shown)| Some((word(&id).filter(|word| *word != shown)?, id)));
@@ -258,7 +248,7 @@ impl<'n> Internal<'n> {
         fields.owned(Owner::Program, |fields| {
             let mut inner = Fields::open(node, "/internal", fields.found)?;
             let lineage = inner.text_or_empty("lineage");
-            let serial = inner.serial("serial").unwrap_or(Serial(0));
+            let serial = inner.count("serial").map_or(Serial(0), Serial);
             let seal = inner.text("seal").map(Digest::new);
             let plan = inner.take("plan").map(|plan| Arc::new(plan.clone()));
             let mut part = |key| inner.take(key).unwrap_or(&NO_RECORD);
@@ -320,14 +310,6 @@ const WORK_GRAPH: RecordRule = RecordRule {
         Vec::from([rule::<Node>("atoms", "").of_form(atoms)])
     },
 };
-
-type Read<T> = fn(&Node, &str, &mut Findings) -> Option<T>;
-
-fn record<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -> Option<T> {
-    let node = fields.take(key)?;
-    let at = fields.at(key);
-    read(node, &at, fields.found)
-}
 
 fn read_version(fields: &mut Fields<'_, '_>) -> Option<Version> {
     let node = fields.take("version")?;
@@ -438,10 +420,6 @@ fn read_trail(fields: &mut Fields<'_, '_>, internal: &Internal<'_>) -> Vec<Entry
     let half = |n: &str| internal.trail.get(n).copied();
     let list = fields.list("trail").into_iter();
     list.filter_map(|(at, node)| Entry::read_half(node, half, &at, fields.found)).collect()
-}
-
-fn read_list<T>(fields: &mut Fields<'_, '_>, key: &'static str, read: Read<T>) -> Vec<T> {
-    fields.list(key).into_iter().filter_map(|(at, node)| read(node, &at, fields.found)).collect()
 }
 
 /// The globs of one constraint.

@@ -7,9 +7,6 @@ mod change_set;
 pub(super) mod implied;
 pub(crate) mod labels;
 mod lines;
-mod pieces;
-mod rendered;
-mod single;
 mod statuses;
 
 use alloc::{
@@ -25,10 +22,7 @@ pub use change_set::ChangeSet;
 pub use statuses::shown_statuses;
 
 use self::{
-    lines::{Lines, Text, sealed_line},
-    pieces::{FileText, Piece},
-    rendered::RenderedRecord,
-    single::Single,
+    lines::{FileText, Lines, Piece, RenderedRecord, Text, sealed_line},
     statuses::{changed_groups, resolved_groups},
 };
 use super::{Atom, ShownStatus, State, fields::Halves};
@@ -45,16 +39,14 @@ struct Section<K> {
 }
 
 impl<K: Ord + Clone> Section<K> {
-    fn put(
-        &mut self,
-        key: &K,
-        name: &str,
-        shown: RenderedRecord,
-        internal: Option<RenderedRecord>,
-    ) {
-        self.shown.put(key.clone(), name, shown);
-        match internal {
-            Some(internal) => self.internal.put(key.clone(), name, internal),
+    /// `name` is the record's name under the seal; its halves stand at the two `keys`.
+    fn put(&mut self, key: &K, name: &str, keys: (Option<&str>, &str), halves: Halves) {
+        self.shown.put(key.clone(), name, RenderedRecord::of_many(keys.0, &halves.shown));
+        match halves.internal {
+            Some(half) => {
+                let record = RenderedRecord::of_internal(Some(keys.1), &half);
+                self.internal.put(key.clone(), name, record);
+            }
             None => self.internal.take_out(key),
         }
     }
@@ -62,10 +54,6 @@ impl<K: Ord + Clone> Section<K> {
     fn take_out(&mut self, key: &K) {
         self.shown.take_out(key);
         self.internal.take_out(key);
-    }
-
-    fn values(&self) -> usize {
-        self.shown.values() + self.internal.values()
     }
 }
 
@@ -78,11 +66,11 @@ impl<K> Default for Section<K> {
 /// A state's records as text.
 #[derive(Debug, Clone)]
 pub struct StateText {
-    objective: RenderedRecord,
-    control: RenderedRecord,
-    run: RenderedRecord,
-    run_internal: Single,
-    plan: Option<Single>,
+    objective: Lines<()>,
+    control: Lines<()>,
+    run: Section<()>,
+    /// Empty where there is none.
+    plan: Lines<()>,
     order: Arc<Vec<AtomId>>,
     places: Arc<BTreeMap<AtomId, usize>>,
     groups: BTreeMap<AtomId, ShownStatus>,
@@ -98,12 +86,10 @@ const MANY: usize = 64;
 
 impl StateText {
     pub fn of(state: &State) -> Self {
-        let (run, run_internal) = run_records(state);
         let mut rendered = Self {
-            objective: RenderedRecord::of_top("objective", &state.objective.node()),
-            control: RenderedRecord::of_top("control", &state.control.node()),
-            run,
-            run_internal,
+            objective: of_top("objective", &state.objective.node()),
+            control: of_top("control", &state.control.node()),
+            run: run_records(state),
             plan: plan_record(state),
             order: Arc::default(),
             places: Arc::default(),
@@ -122,14 +108,14 @@ impl StateText {
     /// Renders the records in `touched` anew, from `state`.
     pub fn update(&mut self, state: &State, touched: &ChangeSet) {
         if touched.objective {
-            self.objective = RenderedRecord::of_top("objective", &state.objective.node());
+            self.objective = of_top("objective", &state.objective.node());
         }
         if touched.control {
-            self.control = RenderedRecord::of_top("control", &state.control.node());
+            self.control = of_top("control", &state.control.node());
         }
         // The lines of the run show commits of bindings, and verdicts on checks of the objective.
         if touched.run || touched.objective || !touched.bindings.is_empty() {
-            (self.run, self.run_internal) = run_records(state);
+            self.run = run_records(state);
         }
         if touched.plan {
             self.plan = plan_record(state);
@@ -184,11 +170,9 @@ impl StateText {
                 self.atoms.take_out(&key);
                 continue;
             };
-            let Halves { shown, internal } = atom.halves(self.status(state, id, atom));
-            let internal = implied::without_try(internal, atom, state.bindings.get(id));
-            let internal =
-                internal.map(|node| RenderedRecord::of_internal(Some(id.as_str()), &node));
-            self.atoms.put(&key, id.as_str(), RenderedRecord::of_many(Some(id), &shown), internal);
+            let mut halves = atom.halves(self.status(state, id, atom));
+            halves.internal = implied::without_try(halves.internal, atom, state.bindings.get(id));
+            self.atoms.put(&key, id.as_str(), (Some(id.as_str()), id.as_str()), halves);
         }
     }
 
@@ -206,11 +190,9 @@ impl StateText {
                 self.bindings.take_out(id);
                 continue;
             };
-            let Halves { shown, internal } = binding.file_halves();
-            let internal = implied::of_binding(internal);
-            let internal =
-                internal.map(|node| RenderedRecord::of_internal(Some(id.as_str()), &node));
-            self.bindings.put(id, id.as_str(), RenderedRecord::of_many(Some(id), &shown), internal);
+            let mut halves = binding.file_halves();
+            halves.internal = implied::of_binding(halves.internal);
+            self.bindings.put(id, id.as_str(), (Some(id.as_str()), id.as_str()), halves);
         }
     }
 
@@ -218,45 +200,37 @@ impl StateText {
     fn append(&mut self, state: &State) {
         let known = self.trail.shown.len();
         for (index, entry) in state.trail.iter().enumerate().skip(known) {
-            let Halves { shown, internal } = entry.halves();
-            let key = format!("{}", entry.n);
-            let internal = internal.map(|node| RenderedRecord::of_internal(Some(&key), &node));
-            self.trail.put(&index, "trail", RenderedRecord::of_many(None, &shown), internal);
+            self.trail.put(&index, "trail", (None, &entry.n.to_string()), entry.halves());
         }
         let known = self.corrections.shown.len();
         for (index, entry) in state.corrections.iter().enumerate().skip(known) {
-            let record = RenderedRecord::of_many(None, &entry.node);
-            self.corrections.put(&index, "correction", record, None);
+            let halves = Halves { shown: entry.node.clone(), internal: None };
+            self.corrections.put(&index, "correction", (None, ""), halves);
         }
     }
 
     /// The digest that an edit by hand leaves outdated.
     pub fn seal(&self, state: &State) -> Digest {
-        let many: [(&str, &[u8]); 7] = [
-            ("atoms", self.atoms.shown.sealed()),
-            ("bindings", self.bindings.shown.sealed()),
-            ("trail", self.trail.shown.sealed()),
-            ("corrections", self.corrections.shown.sealed()),
-            ("internal atoms", self.atoms.internal.sealed()),
-            ("internal bindings", self.bindings.internal.sealed()),
-            ("internal trail", self.trail.internal.sealed()),
+        let parts: [(Option<&str>, &[u8]); 12] = [
+            (None, self.objective.sealed()),
+            (None, self.control.sealed()),
+            (None, self.run.shown.sealed()),
+            (Some("atoms"), self.atoms.shown.sealed()),
+            (Some("bindings"), self.bindings.shown.sealed()),
+            (Some("trail"), self.trail.shown.sealed()),
+            (Some("corrections"), self.corrections.shown.sealed()),
+            (Some("internal atoms"), self.atoms.internal.sealed()),
+            (Some("internal bindings"), self.bindings.internal.sealed()),
+            (Some("internal trail"), self.trail.internal.sealed()),
+            (None, self.run.internal.sealed()),
+            (None, self.plan.sealed()),
         ];
-        let mut list = Vec::with_capacity(
-            TOP_BYTES + many.iter().map(|(_, lines)| lines.len()).sum::<usize>(),
-        );
+        let size = TOP_BYTES + parts.iter().map(|(_, lines)| lines.len()).sum::<usize>();
+        let mut list = Vec::with_capacity(size);
         list.extend_from_slice(format!("{} {}\n", state.lineage, state.serial.0).as_bytes());
-        let single =
-            [("objective", &self.objective), ("control", &self.control), ("run", &self.run)];
-        for (name, record) in single {
-            list.extend_from_slice(&sealed_line(name, &record.digest));
-        }
-        for (name, lines) in many {
-            list.extend_from_slice(&sealed_line(name, b""));
+        for (head, lines) in parts {
+            list.extend(head.map(|head| sealed_line(head, b"")).unwrap_or_default());
             list.extend_from_slice(lines);
-        }
-        list.extend_from_slice(&sealed_line("internal run", &self.run_internal.digest));
-        if let Some(plan) = &self.plan {
-            list.extend_from_slice(&sealed_line("plan", &plan.digest));
         }
         let mut unknown = Vec::new();
         for extra in [&state.extra, &state.work_graph_extra] {
@@ -270,16 +244,11 @@ impl StateText {
 
     /// The values in the whole file, as a reader counts them.
     pub fn values(&self, state: &State) -> usize {
-        let single = [&self.objective, &self.control, &self.run].map(|record| record.values);
-        let singles = [Some(&self.run_internal), self.plan.as_ref()].into_iter().flatten();
-        let lists = self.trail.values() + self.corrections.values();
         let mut unknown = Vec::new();
         state.extra.weave(&mut unknown, Node::count);
         state.work_graph_extra.weave(&mut unknown, Node::count);
         let unknown = unknown.iter().map(|(_, values)| values).sum::<usize>();
-        let graph = self.atoms.values() + self.bindings.values();
-        let singles = singles.map(|one| one.values).sum::<usize>();
-        TOP_VALUES + single.iter().sum::<usize>() + singles + graph + lists + unknown
+        TOP_VALUES + unknown + self.texts().map(Text::values).iter().sum::<usize>()
     }
 
     /// The whole file.
@@ -297,34 +266,56 @@ impl StateText {
         file
     }
 
-    /// The texts that the file holds once it is written, in its order.
-    fn texts_mut(&mut self) -> Vec<&mut dyn Text> {
-        let mut texts: Vec<&mut dyn Text> = Vec::from([
-            &mut self.atoms.shown as &mut dyn Text,
+    /// The texts in the order of the file.
+    fn texts(&self) -> [&dyn Text; 12] {
+        [
+            &self.objective,
+            &self.atoms.shown,
+            &self.control,
+            &self.bindings.shown,
+            &self.trail.shown,
+            &self.corrections.shown,
+            &self.run.shown,
+            &self.run.internal,
+            &self.atoms.internal,
+            &self.bindings.internal,
+            &self.trail.internal,
+            &self.plan,
+        ]
+    }
+
+    /// The same, to note where they lie once the file is written.
+    fn texts_mut(&mut self) -> [&mut dyn Text; 12] {
+        [
+            &mut self.objective,
+            &mut self.atoms.shown,
+            &mut self.control,
             &mut self.bindings.shown,
             &mut self.trail.shown,
             &mut self.corrections.shown,
-            &mut self.run_internal,
+            &mut self.run.shown,
+            &mut self.run.internal,
             &mut self.atoms.internal,
             &mut self.bindings.internal,
             &mut self.trail.internal,
-        ]);
-        texts.extend(self.plan.as_mut().map(|plan| plan as &mut dyn Text));
-        texts
+            &mut self.plan,
+        ]
     }
 
     fn compose(&self, state: &State, seal: &Digest) -> FileText {
         let version = doc::write_compact(&Node::string(state.version.to_string()));
+        let object = Some(['{', '}']);
+        let list = Some(['[', ']']);
         let mut pieces = Vec::from([
             ("version".to_owned(), Piece::Text(version)),
-            ("objective".to_owned(), Piece::Record(&self.objective)),
-            ("work_graph".to_owned(), Piece::Members(self.work_graph(state))),
-            ("control".to_owned(), Piece::Record(&self.control)),
-            ("bindings".to_owned(), Piece::Lines(['{', '}'], &self.bindings.shown)),
-            ("trail".to_owned(), Piece::Lines(['[', ']'], &self.trail.shown)),
-            ("corrections".to_owned(), Piece::Lines(['[', ']'], &self.corrections.shown)),
-            ("run".to_owned(), Piece::Record(&self.run)),
-            ("internal".to_owned(), Piece::Internal(self.internal(state, seal))),
+            ("objective".to_owned(), Piece::Lines(None, &self.objective)),
+            ("work_graph".to_owned(), Piece::Members(self.work_graph(state), usize::MAX)),
+            ("control".to_owned(), Piece::Lines(None, &self.control)),
+            ("bindings".to_owned(), Piece::Lines(object, &self.bindings.shown)),
+            ("trail".to_owned(), Piece::Lines(list, &self.trail.shown)),
+            ("corrections".to_owned(), Piece::Lines(list, &self.corrections.shown)),
+            ("run".to_owned(), Piece::Lines(None, &self.run.shown)),
+            ("internal".to_owned(), Piece::Members(self.internal(state, seal), 3)),
         ]);
         state.extra.weave(&mut pieces, |node| {
             let mut text = String::new();
@@ -332,20 +323,16 @@ impl StateText {
             Piece::Text(text)
         });
         // One buffer of the right size, so that a large state is copied once.
-        let mut file =
-            FileText { text: String::with_capacity(rounded(self.size_about())), spans: Vec::new() };
+        let size = TOP_BYTES + self.texts().map(Text::size_max).iter().sum::<usize>();
+        let mut file = FileText { text: String::with_capacity(rounded(size)), spans: Vec::new() };
         file.text.push_str("{\n");
-        for (index, (key, piece)) in pieces.iter().enumerate() {
-            file.text.push_str(if index == 0 { "" } else { ",\n" });
-            doc::write_key(key, &mut file.text);
-            piece.write(&mut file);
-        }
+        file.members(&pieces, 1);
         file.text.push_str("\n}\n");
         file
     }
 
     fn work_graph(&self, state: &State) -> Vec<(String, Piece<'_>)> {
-        let atoms = Piece::Lines(['{', '}'], &self.atoms.shown);
+        let atoms = Piece::Lines(Some(['{', '}']), &self.atoms.shown);
         let mut pieces = Vec::from([("atoms".to_owned(), atoms)]);
         state.work_graph_extra.weave(&mut pieces, |node| {
             let mut text = String::new();
@@ -355,54 +342,49 @@ impl StateText {
         pieces
     }
 
-    fn internal(&self, state: &State, seal: &Digest) -> Vec<(&'static str, Piece<'_>)> {
+    fn internal(&self, state: &State, seal: &Digest) -> Vec<(String, Piece<'_>)> {
         let quoted = |text: &str| Piece::Text(doc::write_compact(&Node::string(text)));
-        let lines = |lines| Piece::Lines(['{', '}'], lines);
-        let mut pieces = Vec::from([
+        let lines = |lines| Piece::Lines(Some(['{', '}']), lines);
+        let pieces = [
             ("lineage", quoted(state.lineage.as_str())),
             ("serial", Piece::Text(doc::write_compact(&Node::uint(state.serial.0)))),
             ("seal", quoted(seal.as_str())),
-            ("run", Piece::Single(&self.run_internal)),
+            ("run", Piece::Lines(None, &self.run.internal)),
             ("atoms", lines(&self.atoms.internal)),
             ("bindings", lines(&self.bindings.internal)),
             ("trail", lines(&self.trail.internal)),
-        ]);
-        pieces.extend(self.plan.as_ref().map(|plan| ("plan", Piece::Single(plan))));
-        pieces
-    }
-
-    /// The size of the text without unknown keys.
-    fn size_about(&self) -> usize {
-        let many: [&dyn Text; 7] = [
-            &self.atoms.shown,
-            &self.bindings.shown,
-            &self.trail.shown,
-            &self.corrections.shown,
-            &self.atoms.internal,
-            &self.bindings.internal,
-            &self.trail.internal,
         ];
-        let single = [&self.objective, &self.control, &self.run];
-        let singles = [Some(&self.run_internal), self.plan.as_ref()].into_iter().flatten();
-        TOP_BYTES
-            + many.map(Text::size_max).iter().sum::<usize>()
-            + single.map(|record| record.text.len()).iter().sum::<usize>()
-            + singles.map(Text::size_max).sum::<usize>()
+        let plan = state.plan.as_ref().map(|_| ("plan", Piece::Lines(None, &self.plan)));
+        let pieces = pieces.into_iter().chain(plan);
+        pieces.map(|(key, piece)| (key.to_owned(), piece)).collect()
     }
 }
 
-fn run_records(state: &State) -> (RenderedRecord, Single) {
+/// A record that a state has once.
+fn single(name: &str, record: RenderedRecord) -> Lines<()> {
+    let mut lines = Lines::default();
+    lines.put((), name, record);
+    lines
+}
+
+fn of_top(key: &str, node: &Node) -> Lines<()> {
+    single(key, RenderedRecord::of_top(key, node))
+}
+
+fn run_records(state: &State) -> Section<()> {
     let Halves { shown, internal } = state.run.halves();
-    let shown = labels::of_run(shown, state);
     let internal = internal.unwrap_or_else(Node::no_members);
     let internal = implied::without_commits(internal, &state.bindings);
     let internal = RenderedRecord::of_internal(None, &internal);
-    (RenderedRecord::of_top("run", &shown), internal.into())
+    Section {
+        shown: of_top("run", &labels::of_run(shown, state)),
+        internal: single("internal run", internal),
+    }
 }
 
-fn plan_record(state: &State) -> Option<Single> {
-    let plan = state.plan.as_ref()?;
-    Some(RenderedRecord::of_internal(None, plan).into())
+fn plan_record(state: &State) -> Lines<()> {
+    let plan = state.plan.as_ref().map(|plan| RenderedRecord::of_internal(None, plan));
+    plan.map_or_else(Lines::default, |record| single("plan", record))
 }
 
 /// The rough size of the file's own keys, blanks and brackets.

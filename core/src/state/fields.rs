@@ -5,26 +5,23 @@
 
 use alloc::{
     borrow::ToOwned,
-    collections::BTreeMap,
     format,
     string::{String, ToString},
     vec::Vec,
 };
 
-mod extra;
 mod length;
 mod writer;
 
-pub use extra::Extra;
 pub use length::DurationText;
-pub use writer::{Halves, Writer, pairs_node, texts_node};
+pub use writer::{Extra, Halves, Writer, pairs_node, texts_node};
 
-use extra::{UnknownKey, UnknownKeys};
+use writer::{UnknownKey, UnknownKeys};
 
 use super::rule::Owner;
 pub use crate::doc::Span;
 use crate::doc::{self, Fault, Member, Node, Value};
-use crate::id::{AgentName, AttemptId, Serial};
+use crate::id::{AgentName, AttemptId};
 
 /// The faults of a reading, and what is merely odd.
 #[derive(Debug, Default)]
@@ -76,7 +73,13 @@ impl Findings {
     }
 
     /// The same, with a hint.
-    fn wrong_type_or(&mut self, pointer: &str, node: &Node, wanted: &str, hint: Option<String>) {
+    pub(super) fn wrong_type_or(
+        &mut self,
+        pointer: &str,
+        node: &Node,
+        wanted: &str,
+        hint: Option<String>,
+    ) {
         let found = match &node.value {
             // A number of another kind is named by its kind.
             Value::Number(number) if wanted.contains("number") && number.len() <= NUMBER_SHOWN => {
@@ -290,10 +293,6 @@ impl<'a, 'f> Fields<'a, 'f> {
         })
     }
 
-    pub fn serial(&mut self, key: &'static str) -> Option<Serial> {
-        self.count(key).map(Serial)
-    }
-
     /// An attempt's id, which must be a safe name, since files of the attempt have it.
     pub fn attempt(&mut self, key: &'static str) -> Option<AttemptId> {
         self.typed(key, "the id of an attempt, as A1.3", |node| {
@@ -343,30 +342,6 @@ impl<'a, 'f> Fields<'a, 'f> {
             }
         }
         texts
-    }
-
-    /// A map of strings: choices in force, group → choice.
-    pub fn pairs(&mut self, key: &'static str) -> BTreeMap<String, String> {
-        let Some(node) = self.take(key) else {
-            return BTreeMap::new();
-        };
-        let pointer = self.at(key);
-        let Some(members) = node.as_object() else {
-            self.found.wrong_type(&pointer, node, "an object");
-            return BTreeMap::new();
-        };
-        let mut pairs = BTreeMap::new();
-        for member in members {
-            match member.node.as_str() {
-                Some(text) => drop(pairs.insert(member.key.clone(), text.to_owned())),
-                None => self.found.wrong_type(
-                    &doc::pointer_push(&pointer, &member.key),
-                    &member.node,
-                    "a string",
-                ),
-            }
-        }
-        pairs
     }
 
     /// A value from a closed list of words; otherwise a fault with a did-you-mean.

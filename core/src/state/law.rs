@@ -125,11 +125,7 @@ impl FieldValue for SignedThousandths {
     }
 
     fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
-        let node = fields.take(key)?;
-        let read = match &node.value {
-            Value::Number(text) => Self::parse(text),
-            _ => None,
-        };
+        let read = fields.take(key)?.number_text().and_then(Self::parse);
         if read.is_none() {
             let message = format!("`{key}` is no number, as -0.05");
             fields.fault_at(key, "bad-number", message, None);

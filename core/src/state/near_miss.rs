@@ -10,9 +10,9 @@ use alloc::{
 
 use super::{
     Check, Constraints, Control, Objective,
-    atom::rules::{ATOM, TASK},
+    atom::text::{ATOM, TASK},
     fields::{Fields, NEAR_MISS, UNKNOWN_KEY, is_own},
-    old_words::fate_of,
+    limits::fate_of,
     rule::{FieldRule, Owner},
 };
 use crate::doc::{self, Member};

@@ -4,8 +4,8 @@ use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use super::{
     Check, FreeValue, JudgingLevel, Micros, PlannerContext, UsageLimit,
-    convergence::{self, ConvergenceCriterion},
     fields::{DurationText, Fields},
+    judged::{self, ConvergenceCriterion},
     profile::ProfileText,
     table::{record, words},
     value::FieldValue,
@@ -69,7 +69,7 @@ record! {
         /// attempts of an atom in a context
         ///
         /// A context is new when something changes that the atom builds on
-        optional(at_least_one) max_attempts: u32,
+        optional(above_zero) max_attempts: u32,
         /// retries of an attempt or a check
         ///
         /// Network errors and the like are transient
@@ -122,7 +122,7 @@ record! {
         /// when a pass counts as converged
         ///
         /// Criteria `{name, statement, at_least}` beside the program's own, which decide nothing (`judging`)
-        filled(convergence::criteria) convergence: Vec<ConvergenceCriterion>,
+        filled(judged::criteria) convergence: Vec<ConvergenceCriterion>,
         /// whether the control law decides
         ///
         /// `act`: planners obey its directives. `show`: it is only shown. `off`: it is not computed
@@ -159,15 +159,15 @@ record! {
         /// model calls
         ///
         /// As agents report them. An agent that reports none uses none of it
-        optional(one_at_least) calls: u64,
+        optional(above_zero) calls: u64,
         /// tokens
         ///
         /// Those read, written and read from a cache together
-        optional(one_at_least) tokens: u64,
+        optional(above_zero) tokens: u64,
         /// dollars
         ///
         /// Decimal text such as `"2.50"`
-        optional(some_money) cost_usd: Micros,
+        optional(above_zero) cost_usd: Micros,
     }
 }
 
@@ -194,7 +194,7 @@ record! {
         /// passes that a run may have
         ///
         /// A pass is a stretch of a run under one plan. One more than `changes` unless given
-        optional(at_least_one) passes: u32,
+        optional(above_zero) passes: u32,
         /// what planners are told of results
         ///
         /// `{mode, chars}`. `mode` is `full`, `contract`, `summary`, `selective`, `hierarchical` or `auto`; `chars` limits
@@ -322,29 +322,13 @@ impl Constraints {
     }
 }
 
-fn at_least_one(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u32> {
-    let count = fields.small(key)?;
-    refuse_nothing(fields, key, count == 0, "1 or more");
-    Some(count)
-}
-
-fn one_at_least(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u64> {
-    let count = fields.count(key)?;
-    refuse_nothing(fields, key, count == 0, "1 or more");
-    Some(count)
-}
-
-fn some_money(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Micros> {
-    let money = Micros::take(fields, key)?;
-    refuse_nothing(fields, key, money.0 == 0, "more than 0.00");
-    Some(money)
-}
-
-fn refuse_nothing(fields: &mut Fields<'_, '_>, key: &'static str, is_nothing: bool, hint: &str) {
-    if is_nothing {
+fn above_zero<T: FieldValue>(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<T> {
+    let value = T::take(fields, key)?;
+    if value.is_blank() {
         let message = format!("`{key}` is 0, so nothing could ever be tried");
-        fields.fault_at(key, "limit", message, Some(hint.to_owned()));
+        fields.fault_at(key, "limit", message, Some("more than 0".to_owned()));
     }
+    Some(value)
 }
 
 record! {

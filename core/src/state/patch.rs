@@ -5,13 +5,16 @@
 //!
 //! Not here: the place of patches.
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
+use alloc::{
+    borrow::ToOwned,
+    collections::{BTreeMap, BTreeSet},
+    string::String,
+    sync::Arc,
+    vec::Vec,
+};
 use serde::{Deserialize, Serialize};
 
-use super::{
-    Atom, Binding, Control, Correction, Entry, Objective, Records, Run, State, encode::ChangeSet,
-    fields::Findings,
-};
+use super::{Records, State, encode::ChangeSet, fields::Findings, value::FieldValue};
 use crate::{
     doc::{self, Limits, Node},
     id::{AtomId, Digest, Serial},
@@ -92,66 +95,62 @@ impl Splice {
         let tail = old.get(tail_at.max(self.head)..)?;
         (tail.len() == self.tail).then(|| [head, &self.text, tail].concat())
     }
+
+    fn of<T: FieldValue>(old: Option<&T>, new: &T) -> Self {
+        Self::between(&text(old), &text(Some(new)))
+    }
+
+    /// The new record.
+    fn record<T: FieldValue>(&self, old: Option<&T>) -> Option<Arc<T>> {
+        read(&self.apply(&text(old))?)
+    }
 }
 
 impl Tail {
-    fn between<'n>(
-        old: impl Iterator<Item = &'n Node>,
-        new: &[&'n Node],
-        is_replaced: bool,
-    ) -> Self {
+    fn between<T: FieldValue>(old: &[Arc<T>], new: &[Arc<T>], is_replaced: bool) -> Self {
         let keep = if is_replaced {
-            let same = |(a, b): &(&Node, &&Node)| doc::canonical(a) == doc::canonical(b);
-            old.zip(new).take_while(same).count()
+            let canonical = |one: &Arc<T>| doc::canonical(&one.node());
+            let pairs = old.iter().zip(new);
+            pairs.take_while(|(old, new)| canonical(old) == canonical(new)).count()
         } else {
-            old.count().min(new.len())
+            old.len().min(new.len())
         };
         let add = new.get(keep..).unwrap_or_default();
-        Self { keep, add: add.iter().map(|node| doc::write_compact(node)).collect() }
+        Self { keep, add: add.iter().map(|one| text(Some(&**one))).collect() }
+    }
+
+    fn apply<T: FieldValue>(&self, list: &mut Vec<Arc<T>>) -> Option<()> {
+        if self.keep > list.len() {
+            return None;
+        }
+        list.truncate(self.keep);
+        for text in &self.add {
+            list.push(read(text)?);
+        }
+        Some(())
     }
 }
 
 impl Patch {
     /// `touched` names every record in which the two states differ.
     pub fn between(before: &State, after: &State, touched: &ChangeSet) -> Self {
-        let splice = |is_touched: bool, node: &dyn Fn(&State) -> Node| {
-            let text = |state| doc::write_compact(&node(state));
-            is_touched.then(|| Splice::between(&text(before), &text(after)))
-        };
-        let trail: Vec<&Node> = after.trail.iter().map(|one| &one.node).collect();
-        let corrections: Vec<&Node> = after.corrections.iter().map(|one| &one.node).collect();
+        let replaced = touched.lists_replaced;
         Self {
             from: before.serial.0,
             from_seal: digits(before),
             to: after.serial.0,
             seal: after.seal.as_ref().map(|seal| seal.as_str().to_owned()),
-            objective: splice(touched.objective, &|state| state.objective.node()),
-            control: splice(touched.control, &|state| state.control.node()),
-            run: splice(touched.run, &|state| state.run.node()),
-            plan: splice(touched.plan, &plan_node),
-            atoms: splices(&touched.atoms, |id| {
-                (
-                    before.atoms.get(id).map(|one| one.node()),
-                    after.atoms.get(id).map(|one| one.node()),
-                )
-            }),
-            bindings: splices(&touched.bindings, |id| {
-                (
-                    before.bindings.get(id).map(|one| one.node()),
-                    after.bindings.get(id).map(|one| one.node()),
-                )
-            }),
+            objective: touched
+                .objective
+                .then(|| Splice::of(Some(&*before.objective), &after.objective)),
+            control: touched.control.then(|| Splice::of(Some(&*before.control), &after.control)),
+            run: touched.run.then(|| Splice::of(Some(&*before.run), &after.run)),
+            plan: touched.plan.then(|| Splice::of(Some(&plan_node(before)), &plan_node(after))),
+            atoms: splices(&touched.atoms, &before.atoms, &after.atoms),
+            bindings: splices(&touched.bindings, &before.bindings, &after.bindings),
             order: (before.order != after.order).then(|| after.order.to_vec()),
-            trail: Tail::between(
-                before.trail.iter().map(|one| &one.node),
-                &trail,
-                touched.lists_replaced,
-            ),
-            corrections: Tail::between(
-                before.corrections.iter().map(|one| &one.node),
-                &corrections,
-                touched.lists_replaced,
-            ),
+            trail: Tail::between(&before.trail, &after.trail, replaced),
+            corrections: Tail::between(&before.corrections, &after.corrections, replaced),
         }
     }
 
@@ -176,34 +175,25 @@ impl Patch {
         state.serial = Serial(self.to);
         state.seal = self.seal.as_deref().map(Digest::new);
         if let Some(splice) = &self.objective {
-            let node = spliced(Some(before.objective.node()), splice)?;
-            state.objective = Arc::new(read(&node, Objective::read)?);
+            state.objective = splice.record(Some(&*before.objective))?;
         }
         if let Some(splice) = &self.control {
-            let node = spliced(Some(before.control.node()), splice)?;
-            state.control = Arc::new(read(&node, Control::read)?);
+            state.control = splice.record(Some(&*before.control))?;
         }
         if let Some(splice) = &self.run {
-            let node = spliced(Some(before.run.node()), splice)?;
-            state.run = Arc::new(read(&node, Run::read)?);
+            state.run = splice.record(Some(&*before.run))?;
         }
         if let Some(splice) = &self.plan {
-            let node = spliced(Some(plan_node(before)), splice)?;
-            state.plan = (!node.is_null()).then(|| Arc::new(node));
+            state.plan =
+                Some(splice.record(Some(&plan_node(before)))?).filter(|plan| !plan.is_null());
         }
-        for (id, splice) in &self.atoms {
-            let old = before.atoms.get(id.as_str()).map(|one| one.node());
-            put(&mut state.atoms, id, splice, old, Atom::read)?;
-        }
-        for (id, splice) in &self.bindings {
-            let old = before.bindings.get(id.as_str()).map(|one| one.node());
-            put(&mut state.bindings, id, splice, old, Binding::read)?;
-        }
+        put(&mut state.atoms, &self.atoms)?;
+        put(&mut state.bindings, &self.bindings)?;
         if let Some(order) = &self.order {
             state.order = Arc::new(order.clone());
         }
-        grow(&mut state.trail, &self.trail, Entry::read)?;
-        grow(&mut state.corrections, &self.corrections, Correction::read)?;
+        self.trail.apply(&mut state.trail)?;
+        self.corrections.apply(&mut state.corrections)?;
         Some(state)
     }
 }
@@ -220,62 +210,42 @@ fn digits(state: &State) -> String {
     digits.chars().take(SEAL_DIGITS).collect()
 }
 
-fn splices<'i>(
-    ids: impl IntoIterator<Item = &'i AtomId>,
-    both: impl Fn(&AtomId) -> (Option<Node>, Option<Node>),
+fn splices<T: FieldValue>(
+    ids: &BTreeSet<AtomId>,
+    before: &Records<T>,
+    after: &Records<T>,
 ) -> BTreeMap<String, Option<Splice>> {
     let one = |id: &AtomId| {
-        let (old, new) = both(id);
-        let old = old.map(|node| doc::write_compact(&node));
-        let splice = new.map(|new| {
-            let old = old.as_deref().unwrap_or("");
-            Splice::between(old, &doc::write_compact(&new))
-        });
+        let new = after.get(id);
+        let splice = new.map(|new| Splice::of(before.get(id).map(|old| &**old), new));
         (id.as_str().to_owned(), splice)
     };
-    ids.into_iter().map(one).collect()
+    ids.iter().map(one).collect()
 }
 
-type Reader<T> = fn(&Node, &str, &mut Findings) -> Option<T>;
+/// Empty where there is none.
+fn text<T: FieldValue>(record: Option<&T>) -> String {
+    record.map(|record| doc::write_compact(&record.node())).unwrap_or_default()
+}
 
-fn parsed(text: &str) -> Option<Node> {
+fn read<T: FieldValue>(text: &str) -> Option<Arc<T>> {
     let parsed = doc::parse(text, &Limits::default());
-    parsed.node.filter(|_| parsed.faults.is_empty())
-}
-
-fn spliced(old: Option<Node>, splice: &Splice) -> Option<Node> {
-    let old = old.map(|node| doc::write_compact(&node));
-    parsed(&splice.apply(old.as_deref().unwrap_or(""))?)
-}
-
-fn read<T>(node: &Node, reader: Reader<T>) -> Option<T> {
+    let node = parsed.node.filter(|_| parsed.faults.is_empty())?;
     let mut found = Findings::default();
-    reader(node, "", &mut found).filter(|_| found.faults.is_empty())
+    T::read(&node, "", &mut found).filter(|_| found.faults.is_empty()).map(Arc::new)
 }
 
-fn put<T>(
+fn put<T: FieldValue>(
     records: &mut Records<T>,
-    id: &str,
-    splice: &Option<Splice>,
-    old: Option<Node>,
-    reader: Reader<T>,
+    splices: &BTreeMap<String, Option<Splice>>,
 ) -> Option<()> {
-    let Some(splice) = splice else {
-        records.remove(id);
-        return Some(());
-    };
-    let record = read(&spliced(old, splice)?, reader)?;
-    records.insert(AtomId::new(id), Arc::new(record));
-    Some(())
-}
-
-fn grow<T>(list: &mut Vec<Arc<T>>, tail: &Tail, reader: Reader<T>) -> Option<()> {
-    if tail.keep > list.len() {
-        return None;
-    }
-    list.truncate(tail.keep);
-    for text in &tail.add {
-        list.push(Arc::new(read(&parsed(text)?, reader)?));
+    for (id, splice) in splices {
+        let Some(splice) = splice else {
+            records.remove(id.as_str());
+            continue;
+        };
+        let record = splice.record(records.get(id.as_str()).map(|old| &**old))?;
+        records.insert(AtomId::new(id), record);
     }
     Some(())
 }

@@ -69,16 +69,25 @@ words! {
 }
 
 record! {
+    part
+    /// The kind of task that a goal is, with nothing left out
+    #[derive(Copy, PartialEq)]
+    pub struct TaskProfile {
+        /// From 1, a single look, to 5
+        required(depth) reasoning_depth: u32,
+        /// How much of what is needed is known, from 0 to 1
+        required(share) information_sufficiency: Thousandths,
+        required expected_tool_usage: ToolUsage,
+        required output_breadth: OutputBreadth,
+        required confidence_requirement: ConfidenceNeed,
+    }
+}
+
+record! {
     /// The kind of task that a goal is, by an agent that was asked before anything was planned
     #[derive(PartialEq)]
     pub struct ProfileRecord {
-        /// From 1, a single look, to 5
-        required(depth)[program] reasoning_depth: u32,
-        /// How much of what is needed is known, from 0 to 1
-        required(share)[program] information_sufficiency: Thousandths,
-        required[program] expected_tool_usage: ToolUsage,
-        required[program] output_breadth: OutputBreadth,
-        required[program] confidence_requirement: ConfidenceNeed,
+        part[program] profile: TaskProfile,
         /// The agent's reasons
         filled[program] raw_inference: String,
         required[program] source: ProfileSource,
@@ -139,10 +148,10 @@ impl ProfileText {
                     let share = share.ok_or("`information` is a number from 0 to 1")?;
                     profile.information = Some(share);
                 }
-                "tools" => profile.tools = Some(word(key, value, &ToolUsage::WORDS)?),
-                "breadth" => profile.breadth = Some(word(key, value, &OutputBreadth::WORDS)?),
+                "tools" => profile.tools = Some(ToolUsage::one_of(key, Some(value))?),
+                "breadth" => profile.breadth = Some(OutputBreadth::one_of(key, Some(value))?),
                 "confidence" => {
-                    profile.confidence = Some(word(key, value, &ConfidenceNeed::WORDS)?);
+                    profile.confidence = Some(ConfidenceNeed::one_of(key, Some(value))?)
                 }
                 _ => {
                     let near = doc::did_you_mean(key, FIELDS).map(|near| format!("; {near}"));
@@ -185,30 +194,19 @@ pub const PROFILE_CHANGES_MAX: usize = 8;
 
 fn depth(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u32> {
     let depth = u32::take(fields, key)?;
-    if (1..=5).contains(&depth) {
-        return Some(depth);
-    }
-    let message = format!("`{key}` is a whole number from 1 to 5");
-    fields.fault_at(key, "bad-profile", message, None);
-    None
+    within(fields, key, (1..=5).contains(&depth), "whole number from 1 to 5").then_some(depth)
 }
 
 fn share(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Thousandths> {
     let share = Thousandths::take(fields, key)?;
-    if share.0 <= 1_000 {
-        return Some(share);
-    }
-    let message = format!("`{key}` is a number from 0 to 1");
-    fields.fault_at(key, "bad-profile", message, None);
-    None
+    within(fields, key, share.0 <= 1_000, "number from 0 to 1").then_some(share)
 }
 
-fn word<T: Copy>(key: &str, value: &str, words: &[(&str, T)]) -> Result<T, String> {
-    let known = words.iter().find(|(word, _)| *word == value);
-    known.map(|(_, value)| *value).ok_or_else(|| {
-        let words: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-        format!("`{key}` is one of {}", words.join(", "))
-    })
+fn within(fields: &mut Fields<'_, '_>, key: &'static str, is_within: bool, words: &str) -> bool {
+    if !is_within {
+        fields.fault_at(key, "bad-profile", format!("`{key}` is a {words}"), None);
+    }
+    is_within
 }
 
 impl FieldValue for ProfileText {

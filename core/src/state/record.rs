@@ -4,35 +4,34 @@
 //! the typed values that are read from it, never by the tree.
 
 mod correction;
-mod entry_halves;
-mod evidence;
-mod growth;
-mod probe;
-mod replan;
-mod tool_call;
+mod entries;
 
-use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
+use alloc::{
+    boxed::Box,
+    collections::{BTreeMap, BTreeSet},
+    string::{String, ToString},
+    sync::Arc,
+    vec::Vec,
+};
 
 pub use correction::{
     Confirmation, Correction, CorrectionRecord, CorrectionType, LostValue, Winner,
 };
-pub use evidence::EvidenceRecord;
-pub use growth::added;
-pub use probe::ProbeEntry;
-pub use replan::{ReplanEntry, ReplanPlace};
-pub use tool_call::{TRIED_MAX, ToolCall};
+pub use entries::{
+    BacktrackEntry, ChoiceChange, ChoiceChanges, ChoiceEntry, DropEntry, EvidenceRecord,
+    FailureEntry, InDoubtEntry, PlanEntry, ProbeEntry, RefineEntry, RefutedEntry, ReplanEntry,
+    ReplanPlace, RequestRetiredEntry, RetireReason, TRIED_MAX, ToolCall, UserCorrectionEntry,
+};
 
 use super::{
-    FreeValue, PhaseLimit, SideFile, Usage,
-    fields::{Extra, Fields, Findings, Writer},
-    rule::{FieldRule, Form, RecordRule},
-    table::{Part, record, rule, words},
+    fields::{Extra, Fields, Findings, Halves, Writer},
+    rule::{Form, RecordRule},
+    table::{Part, rule},
     value::FieldValue,
 };
 use crate::{
-    doc::{Fault, Member, Node, Span, Value},
-    id::{AgentName, AtomId, AttemptId, CommitId, Digest},
-    state::FailureClass,
+    doc::{self, Fault, Member, Node, Value},
+    id::AtomId,
 };
 
 pub type Choices = BTreeMap<AtomId, AtomId>;
@@ -47,245 +46,6 @@ pub struct Entry {
     pub serial: Option<u64>,
     pass: Option<u64>,
     pub kind: EntryKind,
-}
-
-/// Each kind of entry, with its data.
-#[derive(Debug, Clone)]
-pub enum EntryKind {
-    Choice(ChoiceEntry),
-    Failure(Box<FailureEntry>),
-    Refuted(RefutedEntry),
-    Backtrack(BacktrackEntry),
-    Plan(PlanEntry),
-    Refine(RefineEntry),
-    Replan(ReplanEntry),
-    Probe(ProbeEntry),
-    Drop(DropEntry),
-    InDoubt(InDoubtEntry),
-    RequestRetired(RequestRetiredEntry),
-    UserCorrection(UserCorrectionEntry),
-    /// History of another kind: its word. It is carried as its tree.
-    Other(String),
-}
-
-record! {
-    part
-    /// A group got a choice
-    pub struct ChoiceEntry {
-        always group: AtomId,
-        always choice: AtomId,
-        always untried: Vec<AtomId>,
-        /// As some versions wrote it
-        optional commit: CommitId,
-        /// As some versions wrote it
-        optional reason: String,
-    }
-}
-
-record! {
-    part
-    /// An attempt that failed; an older one stands as a line
-    pub struct FailureEntry {
-        always atom: AtomId,
-        always attempt: AttemptId,
-        filled started: String,
-        /// 1-based, in its context
-        optional nth: u32,
-        always class: FailureClass = FailureClass::Logical,
-        always reason: String,
-        optional context: Digest,
-        /// The end of what was printed
-        filled output: String,
-        /// The side file with all of it
-        optional whole: SideFile,
-        filled criteria: Vec<FreeValue>,
-        /// Files of solved atoms that the output names
-        filled files: Vec<String>,
-        /// Files that the attempt had changed
-        filled changed: Vec<String>,
-        optional conflict: Choices,
-        /// Equal for failures that are alike
-        optional fingerprint: Digest,
-        /// The report of the attempt
-        filled summary: String,
-        /// The value that it reported, up to 4 KiB
-        optional value: FreeValue,
-        optional handoff: String,
-        /// Its agent says that it was only partly clear
-        filled unclear: bool,
-        /// The form of its answer alone was wrong: its work was not judged
-        filled by_form: bool,
-        optional agent: AgentName,
-        /// Tools that it called
-        filled tried: Vec<ToolCall>,
-        filled usage: Usage,
-    }
-}
-
-impl FailureEntry {
-    /// How many of its checks held, and how many there are; none where it was not judged by any.
-    pub fn confidence(&self) -> Option<(u64, u64)> {
-        let verdicts = self.criteria.iter().map(|one| one.get("verdict"));
-        let held = verdicts.filter(|one| one.and_then(Node::as_str) == Some("pass"));
-        let of = self.criteria.len() as u64;
-        (of > 0).then(|| (held.count() as u64, of))
-    }
-}
-
-record! {
-    part
-    /// The base case did not hold under a whole selection, with every step done
-    pub struct RefutedEntry {
-        always conflict: Choices,
-        optional context: Digest,
-        filled files: Vec<String>,
-        always evidence: Vec<EvidenceRecord>,
-    }
-}
-
-record! {
-    part
-    /// Groups got other choices
-    pub struct BacktrackEntry {
-        part changes: ChoiceChanges,
-        always reason: String,
-    }
-}
-
-record! {
-    part
-    /// A planning step came to a fragment
-    pub struct PlanEntry {
-        always atom: AtomId,
-        always attempt: AttemptId,
-        optional fragment: Digest,
-        always parts: Vec<AtomId>,
-        /// How it differs from the one before it
-        filled differs: String,
-    }
-}
-
-record! {
-    part
-    /// A step is planned again
-    pub struct RefineEntry {
-        always atom: AtomId,
-        always round: u32,
-        always reason: String,
-        always failed: Vec<AtomId>,
-    }
-}
-
-record! {
-    part
-    /// Parts of a fragment were dropped at the end of its budget
-    pub struct DropEntry {
-        always atom: AtomId,
-        optional limit: PhaseLimit,
-        always used: u64,
-        filled partial: bool,
-        always missing: Vec<AtomId>,
-    }
-}
-
-record! {
-    part
-    /// Nobody knows whether an effect outside happened
-    pub struct InDoubtEntry {
-        always atom: AtomId,
-        always attempt: AttemptId,
-        always started: String,
-        optional context: Digest,
-        always reason: String,
-    }
-}
-
-record! {
-    part
-    /// A request that is not obeyed any more
-    pub struct RequestRetiredEntry {
-        always request: String,
-        always by: String,
-        required why: RetireReason,
-    }
-}
-
-words! {
-    pub enum RetireReason {
-        /// It was for a run that is over
-        EarlierRun = "earlier_run",
-        /// The process that asked is gone
-        AskerGone = "asker_gone",
-        /// Who asked took it back
-        TakenBack = "taken_back",
-    }
-}
-
-record! {
-    part
-    /// A correction of the graph
-    pub struct UserCorrectionEntry {
-        always description: String,
-    }
-}
-
-/// The changes of a backtrack, in order.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ChoiceChanges(pub Vec<ChoiceChange>);
-
-/// A group that changed its choice.
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ChoiceChange {
-    pub group: AtomId,
-    pub from: Option<AtomId>,
-    pub to: AtomId,
-}
-
-/// The keys of the one change, or a list where several groups changed.
-impl Part for ChoiceChanges {
-    fn rules() -> Vec<FieldRule> {
-        Vec::from([
-            rule::<AtomId>("group", "The group that changed its choice"),
-            rule::<AtomId>("from", "Absent where nothing was chosen before"),
-            rule::<AtomId>("to", ""),
-            rule::<Vec<FreeValue>>("changes", "The same three keys of each, where several changed"),
-        ])
-    }
-
-    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
-        let of_several = fields.take("changes").and_then(Node::as_array).unwrap_or_default();
-        let id = |node: &Node, key: &str| node.get(key).and_then(Node::as_str).map(AtomId::new);
-        let change = |node: &Node| {
-            let (group, to) = (id(node, "group")?, id(node, "to")?);
-            Some(ChoiceChange { group, from: id(node, "from"), to })
-        };
-        let _ = ["group", "from", "to"].map(|key| fields.take(key));
-        let one = change(fields.node);
-        Some(Self(one.into_iter().chain(of_several.iter().filter_map(change)).collect()))
-    }
-
-    fn write(&self, to: &mut Writer) {
-        match self.0.as_slice() {
-            [one] => one.write(to),
-            several => {
-                let node = |one: &ChoiceChange| {
-                    let mut to = Writer::default();
-                    one.write(&mut to);
-                    to.finish(&Extra::default())
-                };
-                to.put("changes", Node::array(several.iter().map(node).collect()));
-            }
-        }
-    }
-}
-
-impl ChoiceChange {
-    fn write(&self, to: &mut Writer) {
-        to.text("group", self.group.as_str());
-        to.some("from", self.from.as_ref().map(AtomId::node));
-        to.text("to", self.to.as_str());
-    }
 }
 
 /// The keys by which the program decides. A wrong value of another key is history, and no fault.
@@ -334,11 +94,7 @@ impl Entry {
         self.n = n;
         if let Value::Object(members) = &mut self.node.value {
             members.retain(|member| member.key != "n");
-            members.push(Member {
-                key: "n".into(),
-                key_span: Span::default(),
-                node: Node::uint(n),
-            });
+            members.push(Member::new("n", Node::uint(n)));
         }
         self
     }
@@ -376,11 +132,7 @@ impl Entry {
                     _ if was == is => {}
                     (Some(is), Some(place)) => members[place].node = is.clone(),
                     (None, Some(place)) => drop(members.remove(place)),
-                    (Some(is), None) => members.push(Member {
-                        key: key.into(),
-                        key_span: Span::default(),
-                        node: is.clone(),
-                    }),
+                    (Some(is), None) => members.push(Member::new(key, is.clone())),
                     (None, None) => {}
                 }
             }
@@ -415,6 +167,14 @@ impl Entry {
 /// The kinds of entries, each with its word.
 macro_rules! entry_kinds {
     ($($kind:ident $data:ty = $word:literal,)*) => {
+        /// Each kind of entry, with its data.
+        #[derive(Debug, Clone)]
+        pub enum EntryKind {
+            $( $kind($data), )*
+            /// History of another kind: its word. It is carried as its tree.
+            Other(String),
+        }
+
         impl EntryKind {
             /// Its type in the file.
             pub fn word(&self) -> &str {
@@ -448,7 +208,6 @@ macro_rules! entry_kinds {
                 }
             }
         }
-
     };
 }
 
@@ -467,9 +226,100 @@ entry_kinds! {
     UserCorrection UserCorrectionEntry = "user_correction",
 }
 
+/// `None` if the trail did not grow out of the old one: an entry is gone that none leaves out, or all are.
+pub fn added<'n>(old: &[Arc<Entry>], new: &'n [Arc<Entry>]) -> Option<Vec<&'n Arc<Entry>>> {
+    let is: BTreeSet<Vec<String>> = new.iter().map(|entry| name(&entry.node)).collect();
+    let was: BTreeSet<Vec<String>> = old.iter().map(|entry| name(&entry.node)).collect();
+    let may_go = |entry: &Arc<Entry>| match entry.kind {
+        EntryKind::Failure(_) | EntryKind::Choice(_) | EntryKind::Backtrack(_) => true,
+        EntryKind::Refuted(_)
+        | EntryKind::Plan(_)
+        | EntryKind::Refine(_)
+        | EntryKind::Replan(_)
+        | EntryKind::Probe(_)
+        | EntryKind::Drop(_)
+        | EntryKind::InDoubt(_)
+        | EntryKind::RequestRetired(_)
+        | EntryKind::UserCorrection(_)
+        | EntryKind::Other(_) => is.contains(&name(&entry.node)),
+    };
+    let has_grown = !new.is_empty() && old.iter().all(may_go);
+    let is_new = |entry: &&Arc<Entry>| !was.contains(&name(&entry.node));
+    has_grown.then(|| new.iter().filter(is_new).collect())
+}
+
+/// The keys that identify an entry: no remark and no shortening changes them.
+fn name(node: &Node) -> Vec<String> {
+    let keys =
+        ["type", "at", "serial", "atom", "attempt", "group", "choice", "changes", "conflict"];
+    let text = |key: &&str| node.get(key).map(doc::canonical).unwrap_or_default();
+    keys.iter().map(text).collect()
+}
+
+/// Keys of entries that no person reads.
+const OF_INTERNAL: [&str; 24] = [
+    "serial",
+    "pass",
+    "attempt",
+    "started",
+    "nth",
+    "context",
+    "conflict",
+    "fingerprint",
+    "output",
+    "whole",
+    "criteria",
+    "evidence",
+    "files",
+    "changed",
+    "untried",
+    "value",
+    "handoff",
+    "unclear",
+    "by_form",
+    "agent",
+    "tried",
+    "usage",
+    "fragment",
+    "parked",
+];
+
+impl Entry {
+    /// Reads an entry; `half` finds the other half by its number.
+    pub fn read_half<'n>(
+        node: &Node,
+        half: impl Fn(&str) -> Option<&'n Node>,
+        pointer: &str,
+        found: &mut Findings,
+    ) -> Option<Self> {
+        let n = node.get("n").and_then(Node::as_u64).unwrap_or_default();
+        let other = half(&n.to_string()).and_then(Node::as_object).unwrap_or_default();
+        let mut whole = node.clone();
+        if let Value::Object(members) = &mut whole.value {
+            // Keys of the other half decide nothing here.
+            members.retain(|member| !OF_INTERNAL.contains(&member.key.as_str()));
+            members.extend(other.iter().cloned());
+        }
+        Self::read(&whole, pointer, found)
+    }
+
+    /// Its half for people, and the one in `internal`.
+    pub fn halves(&self) -> Halves {
+        let members = self.node.as_object().unwrap_or_default().iter().cloned();
+        let is_shown = |member: &Member| !OF_INTERNAL.contains(&member.key.as_str());
+        let (shown, internal): (Vec<_>, Vec<_>) = members.partition(is_shown);
+        let internal = (!internal.is_empty()).then(|| Value::Object(internal).into());
+        Halves { shown: Value::Object(shown).into(), internal }
+    }
+}
+
 impl FieldValue for Entry {
     fn form() -> Form {
         Form::Record(&ENTRY)
+    }
+
+    fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        Entry::read(node, pointer, found)
     }
 
     fn node(&self) -> Node {

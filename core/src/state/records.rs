@@ -1,4 +1,4 @@
-//! The records of one kind in a state, by the id of their atom, in id order.
+//! The records of one kind in a state, by the id of their atom, in id order; and other parts that clones share.
 //!
 //! Every commit changes a few of them. The states of the last commits are kept, since a hand edit may have begun from
 //! any. Two states share all records that neither changed, and a change copies only the few records beside it.
@@ -6,7 +6,10 @@
 //! Not here: the content of a record.
 
 use alloc::sync::Arc;
-use core::borrow::Borrow;
+use core::{
+    borrow::Borrow,
+    ops::{Deref, DerefMut},
+};
 
 use immutable_chunkmap::map::Map;
 
@@ -91,6 +94,36 @@ impl<T> Extend<(AtomId, Arc<T>)> for Records<T> {
         for (id, record) in all {
             self.insert(id, record);
         }
+    }
+}
+
+/// Read like a `T`; the first change of a shared one copies it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Shared<T>(Arc<T>);
+
+impl<T> Deref for Shared<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T: Clone> DerefMut for Shared<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        Arc::make_mut(&mut self.0)
+    }
+}
+
+impl<T> From<T> for Shared<T> {
+    fn from(part: T) -> Self {
+        Self(Arc::new(part))
+    }
+}
+
+impl<A, T: FromIterator<A>> FromIterator<A> for Shared<T> {
+    fn from_iter<I: IntoIterator<Item = A>>(all: I) -> Self {
+        T::from_iter(all).into()
     }
 }
 

@@ -143,16 +143,12 @@ impl FieldRule {
 
     /// The first paragraph of the description.
     pub fn summary(&self) -> String {
-        let first = |line: &&str| !line.trim().is_empty();
-        let lines: Vec<&str> = self.doc.lines().take_while(first).collect();
-        text_of(&lines.join("\n"))
+        text_of(self.doc.split("\n\n").next().unwrap_or_default())
     }
 
     /// The description after its first paragraph.
     pub fn details(&self) -> String {
-        let first = |line: &&str| !line.trim().is_empty();
-        let lines: Vec<&str> = self.doc.lines().skip_while(first).collect();
-        text_of(&lines.join("\n"))
+        text_of(self.doc.split_once("\n\n").map_or("", |(_, rest)| rest))
     }
 }
 

@@ -1,20 +1,18 @@
 //! The loop's own notebook (contract §9): attempts in flight, the result's commits, costs, the last result.
 
 pub mod account;
-mod consults;
 pub mod final_result;
-mod grant;
 mod spent;
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
 use final_result::{EndingFacts, JudgedLeaves};
-pub use grant::ChangeGrant;
 pub use spent::{ACTION, AgentSpent, Spent};
 
 use super::{
     Consult, FreeValue, IssueRecord, JudgingRecord, MemoryUsed, Rating, Role, Shared, SideEffect,
     Usage, ValidationRecord,
+    consult::RATINGS_MAX,
     encode::labels::keys_of,
     fields::{Extra, Fields},
     law::LawRecord,
@@ -27,7 +25,7 @@ use super::{
 };
 use crate::{
     doc::{self, Node},
-    id::{AgentName, AtomId, AttemptId, CommitId, Digest, Epoch, RunId, TreeId},
+    id::{AgentName, AtomId, AttemptId, CommitId, ConsultId, Digest, Epoch, RunId, TreeId},
 };
 
 record! {
@@ -90,6 +88,7 @@ record! {
         /// The lineage and serial that this one was forked from
         optional[internal] parent: FreeValue,
     }
+    with Default;
     check pass_labels;
 }
 
@@ -113,7 +112,7 @@ words! {
 record! {
     /// An attempt that was started, or is about to be: durable before its first effect
     pub struct Intent {
-        required(attempt_name)[program] id: AttemptId,
+        required(Fields::attempt)[program] id: AttemptId,
         required[program] atom: AtomId,
         required[program] context: Digest,
         filled[program] choices: Choices,
@@ -209,6 +208,34 @@ record! {
     }
 }
 
+record! {
+    /// The most that each change of the plan by a planner may open, and how many are left
+    #[derive(Default, PartialEq)]
+    pub struct ChangeGrant {
+        /// Attempts; absent where it is granted anew at the next commit of a loop with a planner
+        optional[program] attempts: DecimalText,
+        optional[program] verdicts: DecimalText,
+        /// The rest that earlier changes left of theirs
+        optional[program] over: MeasureText,
+        /// Changes that may still be tried
+        always[program] left: u32,
+        /// Changes that were tried, taken or not
+        filled[program] tried: u32,
+    }
+}
+
+impl ChangeGrant {
+    /// The same after a person's correction: granted anew, but what was tried stays tried.
+    pub fn anew(&self) -> Self {
+        Self { attempts: None, verdicts: None, over: None, left: 0, ..self.clone() }
+    }
+
+    /// Whether changes are granted to planners now.
+    pub fn is_in_force(&self) -> bool {
+        self.attempts.is_some()
+    }
+}
+
 /// A count without a largest value, as decimal text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecimalText(String);
@@ -242,57 +269,14 @@ impl FieldValue for DecimalText {
     }
 }
 
-/// The id of an attempt in flight: a plain name, since files of the attempt lie under it.
-fn attempt_name(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<AttemptId> {
-    fields.attempt(key)
-}
-
 impl RunStatus {
     pub fn is_active(self) -> bool {
         matches!(self, RunStatus::Running | RunStatus::Redirecting)
     }
 }
 
-impl Default for Run {
-    fn default() -> Self {
-        Self {
-            id: None,
-            status: RunStatus::Aligned,
-            ending: EndingFacts::default(),
-            epoch: Epoch(0),
-            iteration: 0,
-            pass: 1,
-            attempts_started: 0,
-            in_flight: Vec::new(),
-            head: None,
-            line: Shared::default(),
-            delivered: None,
-            started_from: None,
-            agreed: None,
-            verdicts: Shared::default(),
-            patterns: Shared::default(),
-            spent: Spent::default(),
-            spent_by_agent: Shared::default(),
-            waits: Vec::new(),
-            probes: false,
-            refines: false,
-            answers: false,
-            summarises: false,
-            consult: None,
-            ratings: Shared::default(),
-            judging: None,
-            profile: None,
-            passes: None,
-            measure: None,
-            grant: None,
-            law: None,
-            memory_used: None,
-            judged: None,
-            parent: None,
-            extra: Extra::default(),
-        }
-    }
-}
+/// The beginning of the name of every question.
+const NAME: &str = "consult-";
 
 impl Run {
     /// The newest verdict on the delivered tree.
@@ -346,6 +330,29 @@ impl Run {
     pub fn next_attempt(&mut self, atom: &AtomId) -> AttemptId {
         self.attempts_started += 1;
         AttemptId::new(alloc::format!("{atom}.{}", self.attempts_started))
+    }
+
+    /// The id of one more question: never one that was given before.
+    pub fn next_consult(&mut self) -> ConsultId {
+        self.spent.consults += 1;
+        ConsultId::new(format!("{NAME}{}", self.spent.consults))
+    }
+
+    /// Takes a rating in the place of an earlier one of the same leaf and tree.
+    pub fn rate(&mut self, new: Rating) {
+        let ratings: &mut Vec<Rating> = &mut self.ratings;
+        ratings.retain(|old| (&old.leaf, &old.on) != (&new.leaf, &new.on));
+        ratings.push(new);
+        let old = ratings.len().saturating_sub(RATINGS_MAX);
+        ratings.drain(..old);
+    }
+
+    /// Drops all ratings, and the question in flight, of which nobody here knows who gave or asked them. Gives how many
+    /// ratings that were.
+    pub fn drop_ratings(&mut self) -> usize {
+        self.consult = None;
+        let ratings: &mut Vec<Rating> = &mut self.ratings;
+        core::mem::take(ratings).len()
     }
 }
 

@@ -24,33 +24,26 @@ pub(crate) trait Part: Sized {
     fn write(&self, to: &mut Writer);
 }
 
-impl<T: Part> Part for Box<T> {
-    fn rules() -> Vec<FieldRule> {
-        T::rules()
-    }
+/// Keys behind a pointer are read and written as those of the part.
+macro_rules! pointers {
+    ($($pointer:ident),*) => {$(
+        impl<T: Part> Part for $pointer<T> {
+            fn rules() -> Vec<FieldRule> {
+                T::rules()
+            }
 
-    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
-        T::read(fields).map(Box::new)
-    }
+            fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
+                T::read(fields).map($pointer::new)
+            }
 
-    fn write(&self, to: &mut Writer) {
-        T::write(self, to);
-    }
+            fn write(&self, to: &mut Writer) {
+                T::write(self, to);
+            }
+        }
+    )*};
 }
 
-impl<T: Part> Part for Arc<T> {
-    fn rules() -> Vec<FieldRule> {
-        T::rules()
-    }
-
-    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
-        T::read(fields).map(Arc::new)
-    }
-
-    fn write(&self, to: &mut Writer) {
-        T::write(self, to);
-    }
-}
+pointers! { Arc, Box }
 
 /// The rule of a key of a record that is read by hand.
 pub(crate) fn rule<T: FieldValue>(key: &'static str, doc: &'static str) -> FieldRule {
@@ -79,46 +72,28 @@ pub(crate) fn rule<T: FieldValue>(key: &'static str, doc: &'static str) -> Field
 ///
 /// A function in round brackets behind the mode reads the value; without one its type does. The owner is the person
 /// unless `[program]` or `[internal]` stands there. A form in braces behind the type is more precise than that of the type. A default of
-/// an optional value becomes a method of the field's name.
+/// an optional value becomes a method of the field's name. `with Default;` behind it: the record of no keys.
 macro_rules! record {
+    // The same without a record around it: keys that stand among those of another.
+    (part $($record:tt)*) => { record! { @keys () $($record)* } };
+
     (
         $(#[doc = $about:literal])*
         $(#[derive($($derive:ident),*)])?
-        pub struct $name:ident {
-            $(
-                $(#[doc = $doc:literal])*
-                $mode:ident $(($with:expr))? $([$owner:ident])? $field:ident $(as $key:literal)?: $ty:ty $({$form:expr})? $(= $default:expr)?
-            ),* $(,)?
-        }
+        pub struct $name:ident { $($fields:tt)* }
+        $(with $trait:ident;)?
         $(check $check:path;)?
         $(hint $hint:path;)?
     ) => {
-        $(#[doc = $about])*
-        #[derive(Debug, Clone $($(, $derive)*)?)]
-        pub struct $name {
-            $( $(#[doc = $doc])* pub $field: record!(@type $mode $ty), )*
-            pub extra: $crate::state::fields::Extra,
+        record! {
+            @keys (extra)
+            $(#[doc = $about])*
+            $(#[derive($($derive),*)])?
+            pub struct $name { $($fields)* }
+            $(with $trait;)?
         }
 
         impl $name {
-            pub const RULE: $crate::state::rule::RecordRule = $crate::state::rule::RecordRule {
-                name: stringify!($name),
-                doc: concat!($($about, "\n",)*),
-                fields: Self::field_rules,
-            };
-
-            fn field_rules() -> alloc::vec::Vec<$crate::state::rule::FieldRule> {
-                [$( record!(@rule $mode, $ty, $crate::state::rule::FieldRule {
-                    key: record!(@key $field $($key)?),
-                    doc: concat!($($doc, "\n",)*),
-                    owner: record!(@owner $($owner)?),
-                    is_required: record!(@required $mode),
-                    is_written: record!(@written $mode),
-                    form: record!(@form $mode $ty $(, $form)?),
-                    default: record!(@default_node $ty $(, $default)?),
-                }) ),*].concat()
-            }
-
             pub fn read(
                 node: &$crate::doc::Node,
                 pointer: &str,
@@ -128,7 +103,6 @@ macro_rules! record {
             }
 
             /// Reads a record of which `internal` is the other half.
-            #[allow(unused_labels)]
             pub fn read_half(
                 node: &$crate::doc::Node,
                 internal: Option<&$crate::doc::Node>,
@@ -138,44 +112,24 @@ macro_rules! record {
                 let open = $crate::state::fields::Fields::open_or(
                     node, pointer, found, record!(@hint $($hint)?))?;
                 let mut open = open.with_internal(internal);
-                let fields = &mut open;
-                $( fields.owned(record!(@owner $($owner)?), |_fields: &mut $crate::state::fields::Fields<'_, '_>| {
-                    record!(@need _fields, $mode, record!(@key $field $($key)?));
-                }); )*
-                $( let $field = fields.owned(record!(@owner $($owner)?), |fields: &mut $crate::state::fields::Fields<'_, '_>| {
-                    record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?)
-                }); )*
-                let record = 'record: {
-                    Some(Self {
-                        $( $field: record!(@value 'record, $mode, $field $(, $default)?), )*
-                        extra: $crate::state::fields::Extra::default(),
-                    })
-                };
-                $( if let Some(record) = &record { $check(fields, record); } )?
+                let record = <Self as $crate::state::table::Part>::read(&mut open);
+                $( if let Some(record) = &record { $check(&mut open, record); } )?
                 let extra = open.finish();
                 record.map(|record| Self { extra, ..record })
             }
 
             pub fn node(&self) -> $crate::doc::Node {
                 let mut to = $crate::state::fields::Writer::default();
-                self.write_keys(&mut to);
+                $crate::state::table::Part::write(self, &mut to);
                 to.finish(&self.extra)
             }
 
             /// Its half for people, and the one in `internal`.
             pub fn halves(&self) -> $crate::state::fields::Halves {
                 let mut to = $crate::state::fields::Writer::of_halves();
-                self.write_keys(&mut to);
+                $crate::state::table::Part::write(self, &mut to);
                 to.finish_halves(&self.extra)
             }
-
-            fn write_keys(&self, to: &mut $crate::state::fields::Writer) {
-                $( to.owned(record!(@owner $($owner)?), |to: &mut $crate::state::fields::Writer| {
-                    record!(@write to, $mode, self.$field, $ty, record!(@key $field $($key)?) $(, $default)?);
-                }); )*
-            }
-
-            $( record!(@getter $mode $field $ty $(, $default)?); )*
         }
 
         impl $crate::state::value::FieldValue for $name {
@@ -194,12 +148,15 @@ macro_rules! record {
             fn node(&self) -> $crate::doc::Node {
                 $name::node(self)
             }
+
+            fn is_blank(&self) -> bool {
+                $name::node(self).as_object().is_some_and(<[_]>::is_empty)
+            }
         }
     };
 
-    // The same without a record around it: keys that stand among those of another.
     (
-        part
+        @keys ($($extra:ident)?)
         $(#[doc = $about:literal])*
         $(#[derive($($derive:ident),*)])?
         pub struct $name:ident {
@@ -208,12 +165,16 @@ macro_rules! record {
                 $mode:ident $(($with:expr))? $([$owner:ident])? $field:ident $(as $key:literal)?: $ty:ty $({$form:expr})? $(= $default:expr)?
             ),* $(,)?
         }
+        $(with $trait:ident;)?
     ) => {
         $(#[doc = $about])*
         #[derive(Debug, Clone $($(, $derive)*)?)]
         pub struct $name {
             $( $(#[doc = $doc])* pub $field: record!(@type $mode $ty), )*
+            $( pub $extra: $crate::state::fields::Extra, )?
         }
+
+        record!(@trait ($($trait)?) $name ($($extra)?) $( ($mode $field $(= $default)?) )*);
 
         impl $name {
             pub const RULE: $crate::state::rule::RecordRule = $crate::state::rule::RecordRule {
@@ -221,6 +182,8 @@ macro_rules! record {
                 doc: concat!($($about, "\n",)*),
                 fields: <Self as $crate::state::table::Part>::rules,
             };
+
+            $( record!(@getter $mode $field $ty $(, $default)?); )*
         }
 
         impl $crate::state::table::Part for $name {
@@ -247,6 +210,7 @@ macro_rules! record {
                 'record: {
                     Some(Self {
                         $( $field: record!(@value 'record, $mode, $field $(, $default)?), )*
+                        $( $extra: $crate::state::fields::Extra::default(), )?
                     })
                 }
             }
@@ -258,6 +222,23 @@ macro_rules! record {
             }
         }
     };
+
+    (@trait () $($record:tt)*) => {};
+    (@trait (Default) $name:ident ($($extra:ident)?) $( ($mode:ident $field:ident $(= $default:expr)?) )*) => {
+        impl Default for $name {
+            fn default() -> Self {
+                Self {
+                    $( $field: record!(@absent $mode $(, $default)?), )*
+                    $( $extra: Default::default(), )?
+                }
+            }
+        }
+    };
+
+    (@absent optional $(, $default:expr)?) => { None };
+    (@absent nullable) => { None };
+    (@absent $mode:ident) => { Default::default() };
+    (@absent $mode:ident, $default:expr) => { $default };
 
     (@key $field:ident) => { stringify!($field) };
     (@key $field:ident $key:literal) => { $key };
@@ -367,7 +348,7 @@ macro_rules! words {
         }
     ) => {
         $(#[doc = $about])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum $name {
             $( $(#[doc = $doc])* #[serde(rename = $word)] $variant, )*
@@ -390,6 +371,23 @@ macro_rules! words {
                 match self {
                     $( Self::$variant => $word, )*
                 }
+            }
+
+            #[allow(dead_code)]
+            pub fn of_word(word: &str) -> Option<Self> {
+                let known = Self::WORDS.into_iter().find(|(known, _)| *known == word)?;
+                Some(known.1)
+            }
+
+            /// # Errors
+            /// The words that could stand at that key.
+            #[allow(dead_code)]
+            pub fn one_of(key: &str, said: Option<&str>) -> Result<Self, alloc::string::String> {
+                let known = said.and_then(Self::of_word);
+                known.ok_or_else(|| {
+                    let words = Self::WORDS.map(|(word, _)| word).join(", ");
+                    alloc::format!("`{key}` is one of {words}")
+                })
             }
         }
 

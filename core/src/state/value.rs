@@ -12,7 +12,7 @@ use super::{
     rule::{AGENT_NAME, ATOM_ID, DURATION, Form},
 };
 use crate::{
-    doc::Node,
+    doc::{self, Member, Node},
     id::{
         AgentName, AtomId, AttemptId, CommitId, ConsultId, Digest, Epoch, LessonId, Lineage,
         RequestId, RunId, Serial, TreeId,
@@ -56,10 +56,6 @@ impl FieldValue for String {
         text
     }
 
-    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
-        fields.text(key)
-    }
-
     fn node(&self) -> Node {
         Node::string(self.as_str())
     }
@@ -69,16 +65,16 @@ impl FieldValue for String {
     }
 }
 
-/// A value that is read by one method of [`Fields`].
+/// A value that is read by a method of [`Fields`].
 macro_rules! scalar {
-    ($($ty:ty: $form:expr, $take:ident, |$value:ident| $node:expr, $blank:expr;)*) => {$(
+    ($($ty:ty: $form:expr, $take:expr, |$value:ident| $node:expr, $blank:expr;)*) => {$(
         impl FieldValue for $ty {
             fn form() -> Form {
                 $form
             }
 
             fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
-                fields.$take(key)
+                $take(fields, key)
             }
 
             fn node(&self) -> Node {
@@ -95,13 +91,14 @@ macro_rules! scalar {
 }
 
 scalar! {
-    bool: Form::Flag, flag, |flag| Node::bool(*flag), !*flag;
-    u64: Form::Count, count, |count| Node::uint(*count), *count == 0;
-    u32: Form::Count, small, |count| Node::uint(u64::from(*count)), *count == 0;
-    i32: Form::Integer, integer, |code| Node::integer(*code), *code == 0;
-    Serial: Form::Count, serial, |serial| Node::uint(serial.0), serial.0 == 0;
-    AgentName: AGENT_NAME, agent, |name| Node::string(name.as_str()), name.as_str().is_empty();
-    DurationText: DURATION, length, |length| Node::string(length.as_str()), length.as_str().is_empty();
+    bool: Form::Flag, Fields::flag, |flag| Node::bool(*flag), !*flag;
+    u64: Form::Count, Fields::count, |count| Node::uint(*count), *count == 0;
+    u32: Form::Count, Fields::small, |count| Node::uint(u64::from(*count)), *count == 0;
+    i32: Form::Integer, Fields::integer, |code| Node::integer(*code), *code == 0;
+    Serial: Form::Count, |fields: &mut Fields<'_, '_>, key| fields.count(key).map(Serial), |serial| Node::uint(serial.0), serial.0 == 0;
+    Epoch: Form::Count, |fields: &mut Fields<'_, '_>, key| fields.count(key).map(Epoch), |epoch| Node::uint(epoch.0), epoch.0 == 0;
+    AgentName: AGENT_NAME, Fields::agent, |name| Node::string(name.as_str()), name.as_str().is_empty();
+    DurationText: DURATION, Fields::length, |length| Node::string(length.as_str()), length.as_str().is_empty();
 }
 
 impl FieldValue for FreeValue {
@@ -118,24 +115,6 @@ impl FieldValue for FreeValue {
     }
 }
 
-impl FieldValue for Epoch {
-    fn form() -> Form {
-        Form::Count
-    }
-
-    fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
-        fields.count(key).map(Epoch)
-    }
-
-    fn node(&self) -> Node {
-        Node::uint(self.0)
-    }
-
-    fn is_blank(&self) -> bool {
-        self.0 == 0
-    }
-}
-
 /// Ids are text.
 macro_rules! text_ids {
     ($($id:ident: $form:expr),* $(,)?) => {$(
@@ -146,10 +125,6 @@ macro_rules! text_ids {
 
             fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
                 <String as FieldValue>::read(node, pointer, found).map($id::new)
-            }
-
-            fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
-                fields.text(key).map($id::new)
             }
 
             fn node(&self) -> Node {
@@ -196,8 +171,18 @@ impl FieldValue for BTreeMap<AtomId, AtomId> {
     }
 
     fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
-        let pairs = fields.pairs(key).into_iter();
-        Some(pairs.map(|(group, choice)| (AtomId::new(group), AtomId::new(choice))).collect())
+        let (mut pairs, at) = (Self::new(), fields.at(key));
+        let node = fields.take(key);
+        let members = node.and_then(Node::as_object);
+        if let (Some(node), None) = (node, members) {
+            fields.found.wrong_type(&at, node, "an object");
+        }
+        for Member { key, node, .. } in members.unwrap_or_default() {
+            if let Some(choice) = AtomId::read(node, &doc::pointer_push(&at, key), fields.found) {
+                pairs.insert(AtomId::new(key.as_str()), choice);
+            }
+        }
+        Some(pairs)
     }
 
     fn node(&self) -> Node {

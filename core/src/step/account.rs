@@ -23,7 +23,7 @@ pub(super) fn add(transaction: &Transaction, result: FinalResultRecord) -> Final
     let point = state.run.law.as_ref().and_then(|law| law.point.as_ref());
     let is_completed = result.result == Some(RunStatus::Completed);
     let loss = result.loss.clone();
-    let given = point.map(|point| point.directive.into());
+    let given = point.and_then(|point| LastDirective::of_word(point.directive.word()));
     FinalResultRecord {
         grad_l: loss.as_ref().map(|loss| change(loss, point)),
         directive: if is_completed { Some(LastDirective::Accept) } else { given },

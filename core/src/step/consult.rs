@@ -17,7 +17,7 @@ use crate::{
     event::{AgentEnd, ConsultAnswer, ConsultEnd},
     id::{AgentName, ConsultId},
     rating,
-    state::{AgentWait, Check, Consult, Rating, ReportedUsage, Role, RunStatus},
+    state::{AgentWait, Check, Consult, Rating, Role, RunStatus},
     verdict, wording,
     world::Unavailable,
 };
@@ -117,8 +117,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
         return;
     };
     transaction.run().consult = None;
-    let reported = ReportedUsage { usage: end.usage.clone(), is_whole: true };
-    transaction.run().settle_consult(&asked, &reported);
+    transaction.run().settle(&asked.agent, asked.role, &end.usage, true);
     let Some(end) = question::wait_or_give_back(transaction, &asked, end) else {
         return;
     };

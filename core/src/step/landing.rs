@@ -12,11 +12,7 @@ use crate::{
     event::{AgentEnd, AnswerDoubt, Event, Merge, Outcome},
     graph::active::ActiveGraph,
     id::AttemptId,
-    state::{
-        Binding, Extra, Intent, ResultCommit,
-        atom::MergeConflict,
-        binding::{self, SUMMARY_CHARS_MAX},
-    },
+    state::{Binding, Intent, ResultCommit, atom::MergeConflict, binding::SUMMARY_CHARS_MAX},
     world::results,
 };
 
@@ -88,15 +84,13 @@ pub(super) fn integrate(
         at,
         of,
         handoff: report.handoff,
-        partial: false,
         unclear: report.clarity.is_partial() || doubt.is_some(),
         unclear_because: because.clone(),
         read_as: report.read_as,
-        extra: Extra::default(),
+        ..Binding::default()
     };
     if speculation.is_some() {
-        let nobody = Arc::new(binding::nothing());
-        transaction.park(&intent.atom, result(nobody));
+        transaction.park(&intent.atom, result(Arc::default()));
     } else {
         transaction.bind(&intent.atom, result);
     }

@@ -15,7 +15,7 @@ use crate::{
     event::{AgentEnd, ConsultAnswer, ConsultEnd, Event},
     graph::Graph,
     id::{AgentName, AtomId, CommitId, Digest},
-    state::{Check, Consult, Leaf, ReportedUsage, Role, RunStatus, State, check::Thousandths},
+    state::{Check, Consult, Leaf, Role, RunStatus, State, check::Thousandths},
     world::GateWait,
 };
 
@@ -200,8 +200,7 @@ pub(super) fn drop_it(transaction: &mut Transaction) {
     let Some(asked) = transaction.run().consult.take() else {
         return;
     };
-    let reported = ReportedUsage { usage: asked.reserved.clone(), is_whole: false };
-    transaction.run().settle_consult(&asked, &reported);
+    transaction.run().settle(&asked.agent, asked.role, &asked.reserved, false);
 }
 
 /// Puts a question into the state: it is asked after the commit. It waits as long as its agent does.

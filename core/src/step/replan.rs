@@ -135,17 +135,7 @@ pub(super) fn next_change(transaction: &Transaction, blocked: &BlockCause) -> Op
 pub(super) fn change(transaction: &mut Transaction, change: NextChange) {
     let NextChange { failed, because, outcome } = change;
     let failed = names(transaction, &failed);
-    let entry = ReplanEntry {
-        atom: None,
-        place: ReplanPlace::Nowhere,
-        reason: because,
-        failed,
-        refused: String::new(),
-        by: None,
-        atoms: Vec::new(),
-        removed: Vec::new(),
-        left: 0,
-    };
+    let entry = ReplanEntry { reason: because, failed, ..ReplanEntry::default() };
     match outcome {
         ChangeOutcome::Taken(proposal, grant) => take(transaction, *proposal, grant, entry),
         ChangeOutcome::Refused(refused, grant) => {
@@ -172,15 +162,11 @@ pub(super) fn refine(
     };
     let failed = failed(transaction, blocked);
     let mut entry = ReplanEntry {
-        atom: None,
         place: ReplanPlace::Delta,
         reason: because(transaction, &failed),
         failed: names(transaction, &failed),
-        refused: String::new(),
         by: Some(agent.clone()),
-        atoms: Vec::new(),
-        removed: Vec::new(),
-        left: 0,
+        ..ReplanEntry::default()
     };
     let admitted = delta.and_then(|delta| {
         let (proposal, grant) = admitted_delta(transaction, &room, &delta)?;

@@ -20,7 +20,7 @@ use crate::{
     profile::{self, inferred, inferred::InferredProfile},
     state::{
         Consult, Role,
-        profile::{PROFILE_CHANGES_MAX, ProfileChange, ProfileRecord, ProfileSource},
+        profile::{PROFILE_CHANGES_MAX, ProfileChange, ProfileRecord, ProfileSource, TaskProfile},
     },
 };
 
@@ -142,7 +142,7 @@ fn changes(
     let Some(is) = known(transaction) else {
         return Vec::new();
     };
-    let fields = |one: &ProfileRecord| {
+    let fields = |one: &TaskProfile| {
         [
             ("reasoning_depth", one.reasoning_depth.to_string()),
             ("information_sufficiency", one.information_sufficiency.text()),
@@ -151,7 +151,7 @@ fn changes(
             ("confidence_requirement", one.confidence_requirement.word().to_string()),
         ]
     };
-    let pairs = fields(was).into_iter().zip(fields(is));
+    let pairs = fields(&was.profile).into_iter().zip(fields(&is.profile));
     let other = pairs.filter(|(was, is)| was != is);
     let change = |((field, was), (_, is)): ((&str, String), (&str, String))| ProfileChange {
         pass: transaction.state.run.pass,

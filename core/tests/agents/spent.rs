@@ -5,7 +5,7 @@ use descent_core::state::{Micros, Tokens, Usage};
 use super::*;
 
 fn used(calls: u64, input: u64, micros: Option<u64>) -> Usage {
-    Usage { calls, tokens: Tokens::new(input, 0, 0), cost: micros.map(Micros), is_estimated: false }
+    Usage { calls, tokens: Tokens::new(input, 0, 0), cost: micros.map(Micros), ..Usage::default() }
 }
 
 impl Loop {

@@ -165,7 +165,7 @@ fn what_an_agent_tells_of_its_process_is_added_to_what_it_had_told_before() {
         calls: 1,
         tokens: Tokens::new(100, 10, 0),
         cost: Some(Micros(200_000)),
-        is_estimated: false,
+        ..Usage::default()
     };
     let log = tempfile::NamedTempFile::new().unwrap();
     let heard = Heard::new(log.path(), EarlierUsage::OfThisSession(before)).unwrap();

@@ -11,7 +11,7 @@ use crate::{
     id::AtomId,
     state::{
         Atom, AtomStatus, Binding, State,
-        atom::{self, rules::ATOM},
+        atom::{self, text::ATOM},
     },
 };
 

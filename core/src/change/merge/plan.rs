@@ -18,7 +18,7 @@ use crate::{
     plan::{self, TakenPlan, Values},
     state::{
         Atom, Body, Check, Leaf, Objective, State,
-        atom::{rules::ATOM, text::kind_of},
+        atom::text::{ATOM, kind_of},
     },
 };
 

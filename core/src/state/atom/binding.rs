@@ -3,11 +3,9 @@
 //! Invariant: a binding holds its atom whole (`of`), so that backtracking may open it again. A parked one is inside
 //! that very atom and omits `of`.
 
-use alloc::{
-    borrow::ToOwned, boxed::Box, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec,
-};
+use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
-use super::{Atom, Body, SideEffect, Spec, Task, Try};
+use super::{Atom, Try};
 use crate::{
     doc::{self, Member, Node, Value},
     id::{CommitId, Digest},
@@ -55,7 +53,7 @@ record! {
         /// When it was made
         filled[program] at: String,
         /// The atom, whole
-        always[internal] of: Arc<Atom> = Arc::new(nothing()),
+        always[internal] of: Arc<Atom> = Arc::default(),
         /// Words for who goes on from here
         optional[program] handoff: String,
         /// Whether some of it is left undone
@@ -67,6 +65,7 @@ record! {
         /// Keys of its answer that were read as they were meant
         filled[internal] read_as: Vec<String>,
     }
+    with Default;
     check is_small;
 }
 
@@ -125,27 +124,6 @@ impl Binding {
             members.retain(|member| member.key != "of");
         }
         node
-    }
-}
-
-/// The `of` of a binding that has none: a task that asks for nothing.
-pub fn nothing() -> Atom {
-    let spec = Spec {
-        action: None,
-        effect: SideEffect::Tree,
-        checks: None,
-        output_schema: None,
-        timeout: None,
-        agent: None,
-        guidance: Vec::new(),
-    };
-    Atom {
-        description: String::new(),
-        depends_on: Vec::new(),
-        body: Body::Task(Box::new(Task::new(spec))),
-        accepts_partial: false,
-        origin: None,
-        extra: Extra::default(),
     }
 }
 

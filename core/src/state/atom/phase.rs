@@ -1,11 +1,13 @@
-//! The budget of one fragment of a planning step, its use, and its end (contract §5).
+//! How long something is tried: the budget of a fragment (contract §5), the rest of a task (§9.34), and the step that the
+//! program placed in its stead (§9.20).
 //!
-//! Not here: when it is over, and the end of the phase then (`step::phase`).
+//! Not here: when a budget is over or a task rests (`step::phase`, `step::rest`).
 
-use alloc::vec::Vec;
+use alloc::{string::String, sync::Arc, vec::Vec};
 
+use super::{Atom, Try};
 use crate::{
-    id::AtomId,
+    id::{AtomId, Digest},
     state::{
         Micros, UsageLimit,
         fields::{DurationText, Fields},
@@ -102,5 +104,63 @@ impl PhaseEnd {
     pub fn holds(&self, budget: Option<&PhaseBudget>) -> bool {
         let most = budget.and_then(|budget| budget.of(self.limit));
         most.is_some_and(|most| self.used >= most)
+    }
+}
+
+record! {
+    /// Who placed a planning step, why, and in whose place
+    #[derive(Default)]
+    pub struct Placed {
+        /// Empty of a step that stands where it was written
+        filled[internal] by: String,
+        /// The reason: something failed for good there
+        filled[internal] reason: String,
+        /// The atom that stood there, whole
+        optional[internal] was: Arc<Atom>,
+    }
+}
+
+impl Placed {
+    pub fn is_placed(&self) -> bool {
+        !self.by.is_empty()
+    }
+}
+
+words! {
+    /// How far a task is with its one rest in a context
+    pub enum Rest {
+        /// Set aside until no other selection is left
+        Resting = "resting",
+        /// It goes on, and never rests again here
+        Woken = "woken",
+    }
+}
+
+record! {
+    /// The newest failures of a task in a context that are alike
+    #[derive(PartialEq)]
+    pub struct AlikeFailures {
+        /// The digest of the checks that do not hold, else the fingerprint
+        required[program] mark: Digest,
+        /// How many they are
+        required[program] times: u32,
+    }
+}
+
+impl Try {
+    pub fn is_resting(&self) -> bool {
+        self.rest == Some(Rest::Resting)
+    }
+
+    /// Whether its conflict counts: it failed for good, or it rests.
+    pub fn is_set_aside(&self) -> bool {
+        self.has_failed() || self.is_resting()
+    }
+
+    /// Its failures count no more.
+    pub fn forget_failures(&mut self) {
+        self.ended = None;
+        (self.attempts, self.repairs) = (0, 0);
+        (self.rest, self.alike) = (None, None);
     }
 }

@@ -6,7 +6,7 @@
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use num_bigint::BigUint;
 
-use super::{Atom, PhaseBudget, PhaseEnd, Placed, Task, kids};
+use super::{Atom, PhaseBudget, PhaseEnd, Placed, Task, ends};
 use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     doc::Node,
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct PlanningStep {
     /// The planning itself: the action, and the tries.
     pub task: Task,
@@ -44,7 +44,7 @@ pub struct PlanningStep {
 
 record! {
     /// A planner's output for one context
-    #[derive(PartialEq)]
+    #[derive(Default, PartialEq)]
     pub struct Fragment {
         /// The context of the planning step, when it was planned
         required[program] context: Digest,
@@ -154,7 +154,7 @@ fn read_kept(fields: &mut Fields<'_, '_>) -> Vec<Fragment> {
     for (at, node) in fields.list("fragments") {
         let fragment = Fragment::read(node, &at, fields.found);
         if fragment.as_ref().is_some_and(|one| one.parts.is_empty()) {
-            kids::no_kids(fields.found, node, &at, "parts");
+            ends::no_kids(fields.found, node, &at, "parts");
         }
         kept.extend(fragment);
     }
@@ -163,17 +163,7 @@ fn read_kept(fields: &mut Fields<'_, '_>) -> Vec<Fragment> {
 
 impl PlanningStep {
     pub fn new(task: Task) -> Self {
-        Self {
-            task,
-            convergence_target: None,
-            grant: None,
-            budget: None,
-            context: None,
-            in_force: None,
-            kept: Vec::new(),
-            kids: Vec::new(),
-            placed: Placed::default(),
-        }
+        Self { task, ..Self::default() }
     }
 
     /// How its planner is told results.
@@ -308,7 +298,7 @@ impl PlanningStep {
             plan.placed = Placed::take(fields, "placed").unwrap_or_default();
         });
         if fields.is_in_halves() && (plan.in_force.is_some() || fields.has("parts")) {
-            let parts = kids::kids(fields, "parts");
+            let parts = ends::kids(fields, "parts");
             match &mut plan.in_force {
                 Some(fragment) => fragment.parts = parts,
                 None => {

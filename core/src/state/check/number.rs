@@ -147,12 +147,7 @@ fn bound(fields: &mut Fields<'_, '_>, key: &'static str, may_be_word: bool) -> O
     } else {
         ("a number", None)
     };
-    fields.found.fault(
-        "wrong-type",
-        (&at, node.span),
-        format!("expected {wanted}, found {}", node.kind_name()),
-        hint,
-    );
+    fields.found.wrong_type_or(&at, node, wanted, hint);
     None
 }
 
@@ -160,11 +155,8 @@ fn is_baseline(node: &Node) -> bool {
     node.as_str() == Some(BASELINE)
 }
 
-fn plain(node: &Node) -> String {
-    match &node.value {
-        Value::Number(text) | Value::String(text) => text.clone(),
-        _ => String::new(),
-    }
+fn plain(node: &Node) -> &str {
+    node.numeral().unwrap_or_default()
 }
 
 /// A measured number as it stands in the file.
@@ -174,13 +166,7 @@ pub fn number_node(number: f64) -> Node {
     Node { value, span: Span::default() }
 }
 
-/// A number of the file, or a decimal string (as numbers above 2^53 are written).
 /// The number of a value, as `number_node` writes it.
 pub fn number_of(node: &Node) -> Option<f64> {
-    match &node.value {
-        Value::Number(text) | Value::String(text) => {
-            text.trim().parse().ok().filter(|n: &f64| n.is_finite())
-        }
-        _ => None,
-    }
+    node.numeral()?.trim().parse().ok().filter(|number: &f64| number.is_finite())
 }

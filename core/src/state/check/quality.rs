@@ -52,6 +52,7 @@ record! {
         /// The meaning of single levels: an object with keys from 1 to 5
         optional levels: FreeValue,
     }
+    with Default;
 }
 
 /// One criterion of a rubric, as a person wrote it.
@@ -80,13 +81,7 @@ impl FieldValue for Criterion {
             found.fault("empty-text", (pointer, node.span), message, None);
             return None;
         }
-        Some(Self(CriterionRecord {
-            criterion: name.to_owned(),
-            description: None,
-            weight: Thousandths(1_000),
-            levels: None,
-            extra: Default::default(),
-        }))
+        Some(Self(CriterionRecord { criterion: name.to_owned(), ..CriterionRecord::default() }))
     }
 
     fn node(&self) -> Node {
@@ -99,14 +94,9 @@ impl FieldValue for Criterion {
 }
 
 impl QualityLeaf {
-    /// The threshold in force.
-    pub fn threshold(&self) -> Thousandths {
-        self.pass_threshold.unwrap_or(THRESHOLD)
-    }
-
     /// Whether a score, as a share of the highest, reaches the threshold.
     pub fn passes(&self, score: Thousandths) -> bool {
-        let threshold = self.threshold();
+        let threshold = self.pass_threshold();
         if threshold.0 > 1_000 {
             score.0.saturating_mul(LEVEL_MAX) >= threshold.0
         } else {
@@ -116,7 +106,7 @@ impl QualityLeaf {
 
     /// The threshold in words.
     pub fn threshold_text(&self) -> String {
-        let threshold = self.threshold();
+        let threshold = self.pass_threshold();
         if threshold.0 > 1_000 {
             let share = Thousandths(threshold.0 / LEVEL_MAX);
             format!("{} of {LEVEL_MAX}, which is {}", threshold.text(), share.text())
@@ -157,10 +147,7 @@ impl Thousandths {
 
     /// The number of a JSON value, if it is one.
     pub fn of_node(node: &Node) -> Option<Self> {
-        match &node.value {
-            Value::Number(text) => Self::parse(text),
-            _ => node.as_str().and_then(Self::parse),
-        }
+        node.numeral().and_then(Self::parse)
     }
 
     /// The number, without needless digits.

@@ -1,4 +1,4 @@
-//! The lines of a map or a list of records, in the file and under the seal.
+//! Records as text, and the lines of a map or a list of them, in the file and under the seal.
 //!
 //! Invariant: the text of a line lies in the text of the file that was written last, and nowhere else. Only a line that
 //! changed since has a text of its own.
@@ -6,9 +6,64 @@
 use alloc::{collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 use core::ops::Range;
 
-use super::rendered::RenderedRecord;
+use crate::{
+    doc::{self, Node},
+    id::Digest,
+};
 
-/// `K` orders the records: an id, or a place in a list.
+/// Brackets that may follow a record on its last line.
+const CLOSING: usize = 3;
+
+/// One record as text, with the digest that the seal is taken over.
+#[derive(Debug, Clone)]
+pub(super) struct RenderedRecord {
+    /// The text, with its key and the blanks before it if it is one of many.
+    pub text: String,
+    /// Stored inline: the seal is taken over the digests of all records.
+    pub digest: [u8; Digest::BYTES],
+    /// The values that it holds.
+    pub values: usize,
+}
+
+impl RenderedRecord {
+    /// A record at a key of the top level.
+    pub(super) fn of_top(key: &str, node: &Node) -> Self {
+        let mut text = String::new();
+        doc::write_key(key, &mut text);
+        let start = text.len();
+        doc::write_filled(node, 0, 1, &mut text);
+        Self::of_text(text.split_off(start), node)
+    }
+
+    /// A record in a list, or under its id.
+    pub(super) fn of_many(key: Option<&str>, node: &Node) -> Self {
+        let mut text = String::from("  ");
+        if let Some(key) = key {
+            doc::write_key(key, &mut text);
+        }
+        doc::write_filled(node, doc::INDENT, CLOSING, &mut text);
+        Self::of_text(text, node)
+    }
+
+    /// A record of `internal`, on one line.
+    pub(super) fn of_internal(key: Option<&str>, node: &Node) -> Self {
+        let mut text = String::new();
+        if let Some(key) = key {
+            text.push_str("  ");
+            doc::write_key(key, &mut text);
+        }
+        doc::write_side_by_side(node, &mut text);
+        Self::of_text(text, node)
+    }
+
+    fn of_text(text: String, node: &Node) -> Self {
+        let digest = Digest::text_of(text.as_bytes());
+        let values = node.count();
+        Self { text, digest, values }
+    }
+}
+
+/// `K` orders the records: an id, a place in a list, or nothing where there is one record.
 #[derive(Debug, Clone)]
 pub(super) struct Lines<K> {
     /// The lines as they were written last.
@@ -22,7 +77,7 @@ pub(super) struct Lines<K> {
 
 /// A part of a file's text.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Passage {
+struct Passage {
     file: Arc<String>,
     span: Range<usize>,
 }
@@ -55,10 +110,6 @@ impl<K: Ord + Clone> Lines<K> {
     /// The number of lines, where none is taken out.
     pub(super) fn len(&self) -> usize {
         self.lengths.len()
-    }
-
-    pub(super) fn values(&self) -> usize {
-        self.lengths.values().map(|length| length.values).sum()
     }
 
     pub(super) fn sealed(&self) -> &[u8] {
@@ -107,6 +158,8 @@ impl<K: Ord + Clone> Lines<K> {
 pub(super) trait Text {
     /// The size of the text, or somewhat more.
     fn size_max(&self) -> usize;
+    /// The values in it, as a reader counts them.
+    fn values(&self) -> usize;
     /// Writes the text, with a separator between each two lines.
     fn write(&self, text: &mut String);
     /// Notes that the text was written there.
@@ -117,6 +170,10 @@ impl<K: Ord + Clone> Text for Lines<K> {
     fn size_max(&self) -> usize {
         let changed = self.changed.values().flatten();
         self.written.span.len() + changed.map(|line| line.len() + PARTED_BY.len()).sum::<usize>()
+    }
+
+    fn values(&self) -> usize {
+        self.lengths.values().map(|length| length.values).sum()
     }
 
     /// Lines that did not change are copied in runs.
@@ -144,7 +201,7 @@ impl<K: Ord + Clone> Text for Lines<K> {
     }
 
     fn settle(&mut self, file: &Arc<String>, span: Range<usize>) {
-        self.written = Passage::of(file, span);
+        self.written = Passage { file: Arc::clone(file), span };
         for (key, line) in core::mem::take(&mut self.changed) {
             match (line, self.lengths.get_mut(&key)) {
                 (Some(line), Some(length)) => {
@@ -157,25 +214,71 @@ impl<K: Ord + Clone> Text for Lines<K> {
 }
 
 impl Passage {
-    pub(super) fn of(file: &Arc<String>, span: Range<usize>) -> Self {
-        let file = Arc::clone(file);
-        Self { file, span }
-    }
-
-    pub(super) fn text(&self) -> &str {
-        self.file.get(self.span.clone()).unwrap_or_default()
-    }
-
     /// Some lines, without the separator behind the last.
     fn run(&self, lines: Range<usize>) -> &str {
         let end = lines.end.saturating_sub(PARTED_BY.len());
-        self.text().get(lines.start..end).unwrap_or_default()
+        let text = self.file.get(self.span.clone()).unwrap_or_default();
+        text.get(lines.start..end).unwrap_or_default()
     }
 }
 
 /// A line under the seal.
 pub(super) fn sealed_line(name: &str, digest: &[u8]) -> Vec<u8> {
     [name.as_bytes(), b" ", digest, b"\n"].concat()
+}
+
+/// The text of a file, with the places in it of the records.
+pub(super) struct FileText {
+    pub text: String,
+    pub spans: Vec<Range<usize>>,
+}
+
+/// The text at a key.
+pub(super) enum Piece<'r> {
+    Text(String),
+    /// Records, between brackets where there may be many.
+    Lines(Option<[char; 2]>, &'r dyn Text),
+    /// Members, side by side up to the one from which on each begins a line.
+    Members(Vec<(String, Piece<'r>)>, usize),
+}
+
+impl FileText {
+    /// Writes members; those from `lines_from` on begin a line each.
+    pub(super) fn members(&mut self, pieces: &[(String, Piece<'_>)], lines_from: usize) {
+        for (index, (key, piece)) in pieces.iter().enumerate() {
+            self.text.push_str(match index {
+                0 => "",
+                _ if index < lines_from => ", ",
+                _ => ",\n",
+            });
+            doc::write_key(key, &mut self.text);
+            self.piece(piece);
+        }
+    }
+
+    fn piece(&mut self, piece: &Piece<'_>) {
+        match piece {
+            Piece::Text(own) => self.text.push_str(own),
+            Piece::Lines(brackets, lines) => {
+                let begin = brackets.map(|[begin, _]| [begin, '\n']);
+                self.text.extend(begin.into_iter().flatten());
+                let start = self.text.len();
+                lines.write(&mut self.text);
+                self.spans.push(start..self.text.len());
+                if let Some([_, end]) = brackets {
+                    if self.text.len() == start {
+                        self.text.truncate(start - 1);
+                    }
+                    self.text.push(*end);
+                }
+            }
+            Piece::Members(pieces, lines_from) => {
+                self.text.push('{');
+                self.members(pieces, *lines_from);
+                self.text.push('}');
+            }
+        }
+    }
 }
 
 #[cfg(test)]

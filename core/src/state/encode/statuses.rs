@@ -1,6 +1,6 @@
 //! The statuses that the file shows of atoms: of a group, what its members come to.
 //!
-//! Not here: the status of one open task (`atom::shown`).
+//! Not here: the status of one open task (`atom::ends`).
 
 use alloc::{collections::BTreeMap, vec::Vec};
 

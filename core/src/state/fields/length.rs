@@ -3,7 +3,7 @@
 use alloc::{borrow::ToOwned, format, string::String};
 
 use super::Fields;
-use crate::doc::{Span, Value};
+use crate::doc::Value;
 
 /// Bytes at most of a command. The system starts none with an argument of 128 KiB, and some are put after `exec`.
 const COMMAND_BYTES_MAX: usize = 127 << 10;
@@ -79,18 +79,17 @@ impl Fields<'_, '_> {
             (None, _) => ("bad-duration", "not a duration".to_owned(), spelt),
         };
         let (code, message, hint) = fault;
-        self.refuse(key, node.span, code, message, hint);
+        self.fault_at(key, code, message, Some(hint));
         read
     }
 
     /// A text that a shell is to run.
     pub fn command(&mut self, key: &'static str) -> Option<String> {
-        let span = self.node.get(key).map_or(self.node.span, |node| node.span);
         let text = self.text(key)?;
         if text.contains('\0') {
             let message = format!("`{key}` holds a NUL, which no command can");
             let hint = "take it out, or let printf '\\0' write it".to_owned();
-            self.refuse(key, span, "nul", message, hint);
+            self.fault_at(key, "nul", message, Some(hint));
         }
         if text.len() > COMMAND_BYTES_MAX {
             let (long, most) = (text.len(), COMMAND_BYTES_MAX >> 10);
@@ -98,13 +97,8 @@ impl Fields<'_, '_> {
                 "`{key}` has {long} bytes, and no command of more than {most} KiB can be started"
             );
             let hint = "write a script, and name that".to_owned();
-            self.refuse(key, span, "limit", message, hint);
+            self.fault_at(key, "limit", message, Some(hint));
         }
         Some(text)
-    }
-
-    fn refuse(&mut self, key: &str, span: Span, code: &'static str, message: String, hint: String) {
-        let pointer = self.at(key);
-        self.found.fault(code, (&pointer, span), message, Some(hint));
     }
 }

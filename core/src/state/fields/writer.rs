@@ -2,12 +2,13 @@
 
 use alloc::{
     borrow::ToOwned,
+    boxed::Box,
     collections::BTreeMap,
     string::{String, ToString},
     vec::Vec,
 };
 
-use super::{Extra, INTERNAL, Span};
+use super::{INTERNAL, Span};
 use crate::{
     doc::{Member, Node, Value},
     state::rule::Owner,
@@ -115,4 +116,134 @@ pub fn pairs_node<K: ToString, V: ToString>(pairs: &BTreeMap<K, V>) -> Node {
             .map(|(key, value)| (key.to_string(), Node::string(value.to_string())))
             .collect(),
     )
+}
+
+/// The unread parts of one record, each with the key before it. They are unknown keys, and values of known keys that
+/// only a newer version knows.
+///
+/// Nearly all records have none, and there are many records, so this takes one word.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Extra(Option<Box<UnknownKeys>>);
+
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct UnknownKeys {
+    pub(super) unknown: Vec<UnknownKey>,
+    pub(super) kept: Vec<UnknownKey>,
+    /// Members of the half in `internal`.
+    pub(super) internal: Vec<Member>,
+    /// A record of unknown kind, as it is.
+    whole: Option<Node>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct UnknownKey {
+    pub(super) after: Option<String>,
+    pub(super) key: String,
+    pub(super) node: Node,
+}
+
+impl UnknownKeys {
+    pub(super) fn into_extra(self) -> Extra {
+        let is_nothing = self.unknown.is_empty()
+            && self.kept.is_empty()
+            && self.internal.is_empty()
+            && self.whole.is_none();
+        Extra((!is_nothing).then(|| Box::new(self)))
+    }
+}
+
+impl Extra {
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn unknown(&self) -> &[UnknownKey] {
+        self.0.as_ref().map_or(&[], |carried| &carried.unknown)
+    }
+
+    fn kept(&self) -> &[UnknownKey] {
+        self.0.as_ref().map_or(&[], |carried| &carried.kept)
+    }
+
+    pub(super) fn internal(&self) -> &[Member] {
+        self.0.as_ref().map_or(&[], |carried| &carried.internal)
+    }
+
+    pub(super) fn as_it_stood(&self) -> Option<&Node> {
+        self.0.as_ref()?.whole.as_ref()
+    }
+
+    /// The unread value of a key: of an unknown key, or of a known one with an unknown value.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        let mut all = self.unknown().iter().chain(self.kept());
+        Some(&all.find(|carried| carried.key == key)?.node)
+    }
+
+    /// Puts a key that the program does not read first, unless it is there.
+    pub fn put_first(&mut self, key: &str, node: Node) {
+        if self.get(key).is_none() {
+            let key = UnknownKey { after: None, key: key.into(), node };
+            self.0.get_or_insert_default().unknown.insert(0, key);
+        }
+    }
+
+    /// Merges the unread parts of two readings of one record, in the order and the places of the second; `value`
+    /// decides each. Only a person changes a record of an unknown kind, so the second's stays.
+    pub fn merged(ours: &Self, theirs: &Self, mut value: impl FnMut(&str) -> Option<Node>) -> Self {
+        let mut list = |ours: &[UnknownKey], of_theirs: &[UnknownKey]| -> Vec<UnknownKey> {
+            let of_ours = ours.iter().filter(|one| theirs.get(&one.key).is_none());
+            let all = of_theirs.iter().chain(of_ours);
+            let merged = all.filter_map(|one| {
+                Some(UnknownKey {
+                    after: one.after.clone(),
+                    key: one.key.clone(),
+                    node: value(&one.key)?,
+                })
+            });
+            merged.collect()
+        };
+        let merged = UnknownKeys {
+            unknown: list(ours.unknown(), theirs.unknown()),
+            kept: list(ours.kept(), theirs.kept()),
+            internal: ours.internal().to_vec(),
+            whole: theirs.as_it_stood().cloned(),
+        };
+        merged.into_extra()
+    }
+
+    /// For a record that is written back as it is.
+    pub fn whole(node: &Node, internal: Option<&Node>) -> Self {
+        let internal = internal.and_then(Node::as_object).unwrap_or_default().to_vec();
+        let whole = Some(node.clone());
+        UnknownKeys { whole, internal, ..UnknownKeys::default() }.into_extra()
+    }
+
+    /// Puts the unknown keys and values at their old places among `pieces`.
+    pub fn weave<T>(&self, pieces: &mut Vec<(String, T)>, make: impl Fn(&Node) -> T) {
+        for kept in self.kept() {
+            let place = |key: &String| pieces.iter().position(|(known, _)| known == key);
+            if let Some(index) = place(&kept.key) {
+                pieces[index].1 = make(&kept.node);
+            } else {
+                let after = kept.after.as_ref().map(place);
+                let index = after.map_or(0, |after| after.map_or(pieces.len(), |at| at + 1));
+                pieces.insert(index, (kept.key.clone(), make(&kept.node)));
+            }
+        }
+        let mut at_end = 0;
+        for unknown in self.unknown().iter().rev() {
+            let after =
+                unknown.after.as_ref().map(|after| pieces.iter().position(|(key, _)| key == after));
+            let place = match after {
+                None => 0,
+                Some(Some(index)) => index + 1,
+                // The key before it is no longer written: it goes to the end, in order.
+                Some(None) => {
+                    at_end += 1;
+                    pieces.len() + 1 - at_end
+                }
+            };
+            pieces.insert(place, (unknown.key.clone(), make(&unknown.node)));
+        }
+    }
 }

@@ -28,6 +28,7 @@ pub struct Correction {
 record! {
     part
     /// A change made by a person
+    #[derive(Default)]
     pub struct CorrectionRecord {
         /// Its name
         optional id: String,
@@ -69,12 +70,11 @@ record! {
 /// History of another type is carried as its tree: it decides nothing.
 fn known_type(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<CorrectionType> {
     let word = fields.text(key)?;
-    let mut known = CorrectionType::WORDS.iter();
-    let found = known.find(|(known, _)| *known == word);
-    if found.is_none() {
+    let known = CorrectionType::of_word(&word);
+    if known.is_none() {
         fields.keep(key);
     }
-    found.map(|(_, kind)| *kind)
+    known
 }
 
 record! {
@@ -166,20 +166,9 @@ impl CorrectionRecord {
             id: Some(id),
             timestamp: Some(at.into()),
             kind: Some(kind),
-            description: None,
             trail_cleared: Some(false),
             by: Some(by.into()),
-            changes: Vec::new(),
-            lost: Vec::new(),
-            name: None,
-            holds: None,
-            on: None,
-            commit: None,
-            reason: None,
-            attempt: None,
-            done: None,
-            to: None,
-            unblocked: Vec::new(),
+            ..Self::default()
         }
     }
 
@@ -209,6 +198,10 @@ impl CorrectionRecord {
 impl FieldValue for Correction {
     fn form() -> Form {
         Form::Record(&CORRECTION)
+    }
+
+    fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        Correction::read(node, pointer, found)
     }
 
     fn node(&self) -> Node {

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 
 use crate::state::{
     check::Thousandths,
-    law::{Directive, DirectiveOutcome},
+    law::DirectiveOutcome,
     table::{record, words},
 };
 
@@ -34,18 +34,6 @@ words! {
         ChangeApproach = "change_approach",
         BreakSymmetry = "break_symmetry",
         Abandon = "abandon",
-    }
-}
-
-impl From<Directive> for LastDirective {
-    fn from(directive: Directive) -> Self {
-        match directive {
-            Directive::Refine => Self::Refine,
-            Directive::ChangePath => Self::ChangePath,
-            Directive::ChangeApproach => Self::ChangeApproach,
-            Directive::BreakSymmetry => Self::BreakSymmetry,
-            Directive::Abandon => Self::Abandon,
-        }
     }
 }
 
@@ -99,12 +87,6 @@ impl Accountable {
     /// Whether it is said beside the reason of an ending: of a person the reason says it already.
     pub fn is_told(self) -> bool {
         !matches!(self, Self::Nobody | Self::Person | Self::Program)
-    }
-
-    /// The role of a word of a result.
-    pub fn of_word(word: &str) -> Option<Self> {
-        let mut words = Self::WORDS.into_iter();
-        words.find(|(known, _)| *known == word).map(|(_, role)| role)
     }
 }
 

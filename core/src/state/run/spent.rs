@@ -4,12 +4,12 @@
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 
-use super::{Consult, Intent, Run};
+use super::{Intent, Run};
 use crate::{
     doc::{Member, Node, Value},
     id::{AgentName, AttemptId},
     state::{
-        ReportedUsage, Role, Usage,
+        Role, Usage,
         fields::{DurationText, Fields},
         rule::Form,
         table::record,
@@ -134,28 +134,13 @@ impl Run {
         row.map_or_else(Usage::default, |row| row.usage.mean(row.attempts))
     }
 
-    /// Takes the usage of an attempt that is over into what is spent.
-    pub(crate) fn settle(&mut self, intent: &Intent, reported: &ReportedUsage) {
-        self.settle_with(&intent.payer(), intent.role, reported);
-    }
-
-    /// Takes the usage of a question that is over into what is spent.
-    pub(crate) fn settle_consult(&mut self, consult: &Consult, reported: &ReportedUsage) {
-        self.settle_with(&consult.agent, consult.role, reported);
-    }
-
-    /// Takes the usage of an aligner into what is spent, as that of one attempt.
-    pub fn settle_outside(&mut self, agent: &AgentName, role: Role, usage: Usage) {
-        let reported = ReportedUsage { usage, is_whole: true };
-        self.settle_with(agent, role, &reported);
-    }
-
-    fn settle_with(&mut self, agent: &AgentName, role: Role, reported: &ReportedUsage) {
-        let usage = &reported.usage;
+    /// Takes the usage of an attempt or a question that is over into what is spent; `is_whole` if it came to its end, so that
+    /// nothing is left to tell.
+    pub fn settle(&mut self, agent: &AgentName, role: Role, usage: &Usage, is_whole: bool) {
         if let Some(row) = self.count(agent, role, usage) {
             row.attempts += 1;
             let has_used = usage.calls > 0 || usage.tokens.total() > 0;
-            row.is_cost_untold |= reported.is_whole && has_used && usage.cost.is_none();
+            row.is_cost_untold |= is_whole && has_used && usage.cost.is_none();
         }
     }
 
@@ -204,12 +189,6 @@ impl Run {
                 intent.reserved = told;
             }
         }
-    }
-
-    /// The usage of an attempt whose end nobody saw is what was reserved for it.
-    pub fn settle_unseen(&mut self, intent: &Intent) {
-        let reserved = ReportedUsage { usage: intent.reserved.clone(), is_whole: false };
-        self.settle(intent, &reserved);
     }
 
     fn has_room_for(&self, agent: &AgentName) -> bool {

@@ -16,7 +16,7 @@ use crate::{
     id::AtomId,
     search::rounds::{self, Round},
     state::{
-        Atom, Body, Extra, Grant, GrantEntry, PlanningStep, Spec, TryEnd, atom::Placed, binding,
+        Atom, Body, Extra, Grant, GrantEntry, PlanningStep, Spec, TryEnd, atom::Placed,
         fields::Writer, record::ReplanPlace,
     },
     step::transaction::Transaction,
@@ -183,10 +183,7 @@ fn grants(transaction: &Transaction) -> Vec<u32> {
 
 /// A planning step that the program places.
 fn placed(because: &str, description: String, atoms: u32, was: Option<Arc<Atom>>) -> Atom {
-    let Body::Task(task) = binding::nothing().body else {
-        return binding::nothing();
-    };
-    let mut plan = PlanningStep::new(*task);
+    let mut plan = PlanningStep::default();
     plan.grant = Some(one_round(atoms));
     plan.placed = Placed {
         by: "planner".to_string(),
@@ -200,7 +197,7 @@ fn placed(because: &str, description: String, atoms: u32, was: Option<Arc<Atom>>
         description,
         body: Body::Plan(Box::new(plan)),
         origin: Some(origin.finish(&Extra::default())),
-        ..binding::nothing()
+        ..Atom::default()
     }
 }
 

@@ -7,7 +7,7 @@ use super::{Facts, Transaction};
 use crate::{
     graph::{AtomVec, Ix},
     id::AtomId,
-    state::{Atom, Binding, TryEnd, binding},
+    state::{Atom, Binding, TryEnd},
     world::results,
 };
 
@@ -54,7 +54,7 @@ impl Transaction {
             return;
         };
         // The atom itself holds the parked result: a copy of it inside would only grow the file.
-        binding.of = Arc::new(binding::nothing());
+        binding.of = Arc::default();
         if let Some(tried) = self
             .task(id)
             .and_then(|task| task.tries.iter_mut().find(|tried| tried.context == context))

@@ -15,7 +15,7 @@ impl Transaction {
         if !reported.is_whole {
             reported.usage.fill_from(&intent.reserved);
         }
-        self.run().settle(intent, &reported);
+        self.run().settle(&intent.payer(), intent.role, &reported.usage, reported.is_whole);
         let usage = reported.usage;
         if !usage.is_none() {
             self.settle_with_phases(intent, &usage);
