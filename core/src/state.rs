@@ -55,7 +55,7 @@ pub use objective::{
     Constraints, Control, LawUse, MemoryUse, Objective, OnStuck, Request, RetryFrom, Workspace,
 };
 pub use planner_context::{ContextMode, PlannerContext};
-pub use record::{Confirmation, Correction, Entry, EntryKind, FailureEntry, RefutedEntry};
+pub use record::{Correction, CorrectionRecord, Entry, EntryKind, FailureEntry, RefutedEntry};
 pub use records::{Records, Shared};
 pub use run::account;
 pub use run::final_result::{self, AgentTrouble, Reason};

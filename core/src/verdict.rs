@@ -355,7 +355,7 @@ impl<'a> Evaluator<'a> {
         match leaf {
             Leaf::Assertion { .. } => {
                 match assertions::said_on(self.corrections, check, self.basis) {
-                    Some(word) => CheckProgress::Decided(decided(word.holds)),
+                    Some(word) => CheckProgress::Decided(decided(word.affirms())),
                     None => CheckProgress::Confirm(check),
                 }
             }

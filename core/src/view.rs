@@ -295,7 +295,7 @@ fn changed(state: &State) -> Option<ChangedView> {
 /// and an undo are no edits. One edit may make several corrections, shown together.
 fn gave_way(state: &State) -> Vec<String> {
     let is_edit = |one: &Correction| {
-        one.confirms.is_none() && one.data.attempt.is_none() && one.data.to.is_none()
+        one.confirms().is_none() && one.data.attempt.is_none() && one.data.to.is_none()
     };
     let edits = state.corrections.iter().rev();
     let mut edits = edits.filter(|one| is_edit(one)).peekable();

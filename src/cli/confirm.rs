@@ -7,7 +7,7 @@ use descent_core::{
     doc::suggest,
     event::Event,
     id::AtomId,
-    state::{Confirmation, State},
+    state::State,
     verdict::assertions::{self, Assertion},
     world::doubts::{self, Doubt},
 };
@@ -72,7 +72,7 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
             (report.loaded.state.clone(), said)
         }
         Err(ChangeDenial { refusal: ChangeRefusal::SameAnswer(earlier), state }) => {
-            let answer = render::line(&answer_text(&earlier));
+            let answer = render::line(&earlier.word_text());
             context.out.say(&format!("{answer} already"));
             (*state, ConfirmResult::Unchanged)
         }
@@ -104,11 +104,6 @@ fn unknown(name: &str, all: &[Assertion], doubts: &[Doubt]) -> Failure {
         |near| format!("did you mean this? {}", assertions::command(near)),
     );
     Failure::usage(what, hint)
-}
-
-fn answer_text(given: &Confirmation) -> String {
-    let verb = if given.holds { "confirmed" } else { "denied" };
-    format!("{verb} by {} at {}", given.by, given.at)
 }
 
 /// The assertions and the effects in doubt: `descent confirm --json`
@@ -201,14 +196,14 @@ fn doubt_row(doubt: &Doubt) -> String {
 fn row(one: &Assertion, state: &State) -> String {
     let confirmation = one.confirmation(state);
     let verdict = match confirmation {
-        Some(confirmation) if confirmation.holds => "pass",
+        Some(confirmation) if confirmation.affirms() => "pass",
         Some(_) => "fail",
         None => "unknown",
     };
     let earlier = || assertions::newest(&state.corrections, &one.name, &one.statement, |_| true);
     let answer = match (confirmation, confirmation.is_none().then(earlier).flatten()) {
-        (Some(confirmation), _) => answer_text(confirmation),
-        (None, Some(earlier)) => format!("{}, of another tree", answer_text(earlier)),
+        (Some(confirmation), _) => confirmation.word_text(),
+        (None, Some(earlier)) => format!("{}, of another tree", earlier.word_text()),
         (None, None) => "nobody said anything of it yet".to_owned(),
     };
     let atoms: Vec<&str> = one.atoms.iter().map(|id| id.as_str()).collect();
@@ -228,9 +223,9 @@ fn output<'a>(one: &'a Assertion, state: &'a State) -> AssertionOutput<'a> {
         statement: &one.statement,
         base_case: one.in_base_case,
         atoms: &one.atoms,
-        holds: confirmation.map(|given| given.holds),
-        by: confirmation.map(|given| given.by.as_str()),
-        at: confirmation.map(|given| given.at.as_str()),
+        holds: confirmation.map(|given| given.affirms()),
+        by: confirmation.and_then(|given| given.by.as_deref()),
+        at: confirmation.and_then(|given| given.timestamp.as_deref()),
         on: confirmation.and_then(|given| given.on.as_deref()),
         reason: confirmation.and_then(|given| given.reason.as_deref()),
     }

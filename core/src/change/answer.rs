@@ -8,7 +8,7 @@ use alloc::{
 
 use super::{Answer, ChangeRefusal, draft::Draft};
 use crate::{
-    state::{Confirmation, record::CorrectionType},
+    state::{CorrectionRecord, record::CorrectionType},
     verdict::assertions::newest,
 };
 
@@ -18,9 +18,9 @@ impl Answer<'_> {
         let state = &draft.state;
         let on = self.on.map(|tree| tree.as_str().to_string());
         let (name, statement) = (&self.assertion.name, &self.assertion.statement);
-        let counts = |earlier: &Confirmation| earlier.on.is_none() || earlier.on == on;
+        let counts = |earlier: &CorrectionRecord| earlier.on.is_none() || earlier.on == on;
         if let Some(earlier) = newest(&state.corrections, name, statement, counts)
-            && earlier.holds == self.holds
+            && earlier.affirms() == self.holds
         {
             return Err(ChangeRefusal::SameAnswer(Box::new(earlier.clone())));
         }

@@ -9,8 +9,8 @@ use crate::{
     event::Event,
     id::{AtomId, AttemptId, CommitId, TreeId},
     state::{
-        Atom, AtomStatus, Binding, Confirmation, Constraints, FreeValue, Objective, StartedFrom,
-        State,
+        Atom, AtomStatus, Binding, Constraints, CorrectionRecord, FreeValue, Objective,
+        StartedFrom, State,
         encode::ChangeSet,
         fields::Findings,
         law::BlockedRecord,
@@ -135,7 +135,7 @@ pub enum ChangeRefusal {
     #[error(transparent)]
     Step(Refusal),
     #[error("the same was said already")]
-    SameAnswer(Box<Confirmation>),
+    SameAnswer(Box<CorrectionRecord>),
     #[error("the attempt is not in doubt")]
     NotInDoubt,
     /// The effects of these atoms, if any, are outside of the tree and not taken back.

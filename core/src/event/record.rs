@@ -257,16 +257,13 @@ mod tests {
             id: AttemptId::new("A1.3"),
             atom: AtomId::new("A1"),
             context: Digest::sha256(context.as_bytes()),
-            choices: Default::default(),
             epoch: Epoch(epoch),
-            n: 1,
             effect: SideEffect::Tree,
             base: Some(CommitId::new("b")),
             role: Role::Worker,
             agent: Some(AgentName::new("claude")),
-            reserved: Usage::default(),
             at: "2026-01-01T00:00:00.000Z".into(),
-            extra: Extra::default(),
+            ..Intent::default()
         }
     }
 

@@ -79,18 +79,15 @@ fn intent(world: &World, x: Ix, task: &Task) -> Intent {
     let is_plan = graph.vertex(x).kind == NodeKind::Plan;
     Intent {
         role: if is_plan { Role::Planner } else { Role::Worker },
-        agent: None,
-        reserved: Default::default(),
         id: AttemptId::new(alloc::format!("{atom}.{}", run.attempts_started + 1)),
         choices: world.active.choices(graph, x),
         epoch: run.epoch,
         n: tried + 1,
         effect: if is_plan { SideEffect::Tree } else { task.spec.effect },
         base: run.head.clone(),
-        at: Default::default(),
-        extra: Default::default(),
         atom,
         context,
+        ..Intent::default()
     }
 }
 

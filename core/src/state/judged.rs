@@ -280,11 +280,6 @@ impl JudgingRecord {
     pub fn count_overstep(&mut self) {
         self.overstepped = self.overstepped.saturating_add(1);
     }
-
-    /// Whether a refiner proposed this before.
-    pub fn knows_delta(&self, digest: &Digest) -> bool {
-        self.deltas.contains(digest)
-    }
 }
 
 impl Severity {

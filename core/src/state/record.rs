@@ -14,9 +14,7 @@ use alloc::{
     vec::Vec,
 };
 
-pub use correction::{
-    Confirmation, Correction, CorrectionRecord, CorrectionType, LostValue, Winner,
-};
+pub use correction::{Correction, CorrectionRecord, CorrectionType, LostValue, Winner};
 pub use entries::{
     BacktrackEntry, ChoiceChange, ChoiceChanges, ChoiceEntry, DropEntry, EvidenceRecord,
     FailureEntry, InDoubtEntry, PlanEntry, ProbeEntry, RefineEntry, RefutedEntry, ReplanEntry,
@@ -232,16 +230,7 @@ pub fn added<'n>(old: &[Arc<Entry>], new: &'n [Arc<Entry>]) -> Option<Vec<&'n Ar
     let was: BTreeSet<Vec<String>> = old.iter().map(|entry| name(&entry.node)).collect();
     let may_go = |entry: &Arc<Entry>| match entry.kind {
         EntryKind::Failure(_) | EntryKind::Choice(_) | EntryKind::Backtrack(_) => true,
-        EntryKind::Refuted(_)
-        | EntryKind::Plan(_)
-        | EntryKind::Refine(_)
-        | EntryKind::Replan(_)
-        | EntryKind::Probe(_)
-        | EntryKind::Drop(_)
-        | EntryKind::InDoubt(_)
-        | EntryKind::RequestRetired(_)
-        | EntryKind::UserCorrection(_)
-        | EntryKind::Other(_) => is.contains(&name(&entry.node)),
+        _ => is.contains(&name(&entry.node)),
     };
     let has_grown = !new.is_empty() && old.iter().all(may_go);
     let is_new = |entry: &&Arc<Entry>| !was.contains(&name(&entry.node));

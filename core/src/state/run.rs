@@ -128,6 +128,7 @@ record! {
         filled[program] reserved: Usage,
         always[program] at: String,
     }
+    with Default;
 }
 
 record! {

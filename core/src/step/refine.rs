@@ -107,7 +107,7 @@ fn read(
         return Err("there is no planner for a step that plans".to_string());
     }
     let judging = transaction.state.run.judging.as_ref();
-    if judging.is_some_and(|judging| judging.knows_delta(&delta.digest)) {
+    if judging.is_some_and(|judging| judging.deltas.contains(&delta.digest)) {
         Err("the same change was proposed before".to_string())
     } else {
         Ok(delta)

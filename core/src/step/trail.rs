@@ -104,16 +104,7 @@ fn group_of(entry: &Entry) -> Option<LimitedGroup> {
             context: failure.context.clone(),
         }),
         EntryKind::Choice(_) | EntryKind::Backtrack(_) => Some(LimitedGroup::Steps),
-        EntryKind::Refuted(_)
-        | EntryKind::Plan(_)
-        | EntryKind::Refine(_)
-        | EntryKind::Replan(_)
-        | EntryKind::Probe(_)
-        | EntryKind::Drop(_)
-        | EntryKind::InDoubt(_)
-        | EntryKind::RequestRetired(_)
-        | EntryKind::UserCorrection(_)
-        | EntryKind::Other(_) => None,
+        _ => None,
     }
 }
 

@@ -13,7 +13,7 @@ use alloc::{
 use super::{Basis, Verdict};
 use crate::{
     id::AtomId,
-    state::{Check, Confirmation, Correction, Leaf, State, Workspace},
+    state::{Check, Correction, CorrectionRecord, Leaf, State, Workspace},
 };
 
 /// One assertion, wherever it occurs.
@@ -44,12 +44,12 @@ impl Assertion {
     }
 
     /// The confirmation that counts for the present result.
-    pub fn confirmation<'s>(&self, state: &'s State) -> Option<&'s Confirmation> {
+    pub fn confirmation<'s>(&self, state: &'s State) -> Option<&'s CorrectionRecord> {
         said_now(state, &self.name, &self.statement)
     }
 }
 
-fn said_now<'s>(state: &'s State, name: &str, statement: &str) -> Option<&'s Confirmation> {
+fn said_now<'s>(state: &'s State, name: &str, statement: &str) -> Option<&'s CorrectionRecord> {
     newest(&state.corrections, name, statement, |word| {
         word.on.is_none() || word.commit.as_ref() == state.run.result()
     })
@@ -59,7 +59,7 @@ fn said_now<'s>(state: &'s State, name: &str, statement: &str) -> Option<&'s Con
 pub fn as_it_stands(state: &State, check: &Check) -> Option<Verdict> {
     let (name, statement) = called(check)?;
     Some(match said_now(state, name, statement) {
-        Some(word) if word.holds => Verdict::Pass,
+        Some(word) if word.affirms() => Verdict::Pass,
         Some(_) => Verdict::Fail,
         None => Verdict::Unknown,
     })
@@ -106,7 +106,7 @@ pub fn open(state: &State) -> Vec<String> {
     let is_awaited = |one: &Assertion| {
         one.in_base_case || one.atoms.iter().any(|id| state.atoms.contains_key(id))
     };
-    let is_open = |one: &Assertion| one.confirmation(state).is_none_or(|word| !word.holds);
+    let is_open = |one: &Assertion| one.confirmation(state).is_none_or(|word| !word.affirms());
     assertions(state)
         .into_iter()
         .filter(|one| is_awaited(one) && is_open(one))
@@ -133,12 +133,7 @@ pub(super) fn called(check: &Check) -> Option<(&str, &str)> {
             let statement = leaf.statement.as_str();
             Some((check.name.as_deref().unwrap_or(statement), statement))
         }
-        Leaf::Command(_)
-        | Leaf::NotCommand { .. }
-        | Leaf::File { .. }
-        | Leaf::NotFile { .. }
-        | Leaf::Quality { .. }
-        | Leaf::Newer(_) => None,
+        _ => None,
     }
 }
 
@@ -147,10 +142,12 @@ pub fn newest<'s>(
     corrections: &'s [Arc<Correction>],
     name: &str,
     statement: &str,
-    counts: impl Fn(&Confirmation) -> bool,
-) -> Option<&'s Confirmation> {
-    let words = corrections.iter().rev().filter_map(|one| one.confirms.as_ref());
-    let mut named = words.filter(|word| word.name == name || word.name == statement);
+    counts: impl Fn(&CorrectionRecord) -> bool,
+) -> Option<&'s CorrectionRecord> {
+    let words = corrections.iter().rev().filter_map(|one| one.confirms());
+    let mut named = words.filter(|word| {
+        word.name.as_deref().is_some_and(|called| called == name || called == statement)
+    });
     named.find(|word| counts(word))
 }
 
@@ -159,7 +156,7 @@ pub(super) fn said_on<'s>(
     corrections: &'s [Arc<Correction>],
     check: &Check,
     basis: &Basis,
-) -> Option<&'s Confirmation> {
+) -> Option<&'s CorrectionRecord> {
     let (name, statement) = called(check)?;
     let on = basis.text();
     newest(corrections, name, statement, |word| word.on.as_ref().is_none_or(|tree| *tree == on))
@@ -167,7 +164,7 @@ pub(super) fn said_on<'s>(
 
 /// Whether a person said that it does not hold, on `basis`.
 pub fn is_denied(corrections: &[Arc<Correction>], check: &Check, basis: &Basis) -> bool {
-    said_on(corrections, check, basis).is_some_and(|word| !word.holds)
+    said_on(corrections, check, basis).is_some_and(|word| !word.affirms())
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The evidence for a verdict, as bindings and results record it.
 
-use alloc::{borrow::ToOwned, format, sync::Arc};
+use alloc::{borrow::ToOwned, sync::Arc};
 
 use super::{
     Basis, EvidenceCache, LeafEvidence, MeasurementKind, Verdict, assertions, decided, rating_on,
@@ -38,10 +38,7 @@ fn evidence_of_word(
     assertions::called(check)?;
     let word = assertions::said_on(corrections, check, basis);
     let (verdict, ended) = match word {
-        Some(word) => {
-            let verb = if word.holds { "confirmed" } else { "denied" };
-            (decided(word.holds), format!("{verb} by {} at {}", word.by, word.at))
-        }
+        Some(word) => (decided(word.affirms()), word.word_text()),
         None => (Verdict::Unknown, "a person must confirm it".to_owned()),
     };
     Some(EvidenceRecord {

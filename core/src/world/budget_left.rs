@@ -77,16 +77,12 @@ mod tests {
             id: AttemptId::new(id),
             atom: AtomId::new("A"),
             context: Digest::new("c"),
-            choices: Default::default(),
             epoch: Epoch(1),
-            n: 1,
             effect: SideEffect::Tree,
-            base: None,
             role: Role::Worker,
-            agent: None,
             reserved,
             at: "2026-01-01T00:00:00Z".into(),
-            extra: Default::default(),
+            ..Intent::default()
         }
     }
 

@@ -21,8 +21,6 @@ use crate::{
 pub struct Correction {
     pub node: Node,
     pub data: CorrectionRecord,
-    /// Its word on an assertion, for a correction of type `confirmation`.
-    pub confirms: Option<Confirmation>,
 }
 
 record! {
@@ -115,27 +113,12 @@ words! {
     }
 }
 
-/// A person's word on an assertion.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Confirmation {
-    /// The name of the assertion, or its statement.
-    pub name: String,
-    pub holds: bool,
-    /// The tree that was looked at; without one the answer holds for good.
-    pub on: Option<String>,
-    /// The commit of that tree, if there was one.
-    pub commit: Option<CommitId>,
-    pub by: String,
-    pub at: String,
-    pub reason: Option<String>,
-}
-
 impl Correction {
     /// A new correction, written now.
     pub fn new(data: CorrectionRecord) -> Self {
         let mut to = Writer::default();
         data.write(&mut to);
-        Self::of(to.finish(&Extra::default()), data)
+        Self { node: to.finish(&Extra::default()), data }
     }
 
     /// The next id of a correction; a person may have added some under any.
@@ -150,12 +133,12 @@ impl Correction {
 
     pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
         let data = read_past(node, pointer, found, CorrectionRecord::read)??;
-        Some(Self::of(node.clone(), data))
+        Some(Self { node: node.clone(), data })
     }
 
-    fn of(node: Node, data: CorrectionRecord) -> Self {
-        let confirms = data.confirmation();
-        Self { node, data, confirms }
+    /// Its word on an assertion, if it is one.
+    pub fn confirms(&self) -> Option<&CorrectionRecord> {
+        Some(&self.data).filter(|data| data.told_as() == Some(CorrectionType::Confirmation))
     }
 }
 
@@ -178,20 +161,16 @@ impl CorrectionRecord {
         self.kind.filter(|kind| is_answer || *kind != CorrectionType::Confirmation)
     }
 
-    /// Without a name it confirms nothing.
-    fn confirmation(&self) -> Option<Confirmation> {
-        if self.kind != Some(CorrectionType::Confirmation) {
-            return None;
-        }
-        Some(Confirmation {
-            name: self.name.clone()?,
-            holds: self.holds.unwrap_or(true),
-            on: self.on.clone(),
-            commit: self.commit.clone(),
-            by: self.by.clone().unwrap_or_default(),
-            at: self.timestamp.clone().unwrap_or_default(),
-            reason: self.reason.clone(),
-        })
+    /// Whether the assertion that it is a word on holds.
+    pub fn affirms(&self) -> bool {
+        self.holds.unwrap_or(true)
+    }
+
+    /// The word on an assertion, with who said it and when.
+    pub fn word_text(&self) -> String {
+        let verb = if self.affirms() { "confirmed" } else { "denied" };
+        let [by, at] = [&self.by, &self.timestamp].map(|text| text.as_deref().unwrap_or_default());
+        alloc::format!("{verb} by {by} at {at}")
     }
 }
 

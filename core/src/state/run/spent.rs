@@ -50,6 +50,7 @@ record! {
         filled[program] is_cost_untold as "cost_untold": bool,
         part[program] usage: Usage,
     }
+    with Default;
 }
 
 impl Spent {
@@ -164,14 +165,7 @@ impl Run {
         }
         let rows: &mut Vec<AgentSpent> = &mut self.spent_by_agent;
         if !is_known {
-            rows.push(AgentSpent {
-                agent: agent.clone(),
-                role,
-                attempts: 0,
-                is_cost_untold: false,
-                usage: Usage::default(),
-                extra: Default::default(),
-            });
+            rows.push(AgentSpent { agent: agent.clone(), role, ..AgentSpent::default() });
         }
         let row = rows.iter_mut().find(|row| is_it(row))?;
         row.usage.add(usage);
