@@ -288,7 +288,7 @@ impl Agreeing<'_> {
         let aligner = flags.aligner_used.as_ref();
         let aligner = aligner.map(|(agent, used)| (agent, Role::Aligner, used));
         for (agent, role, used) in given.into_iter().chain(aligner) {
-            Arc::make_mut(&mut state.run).settle_outside(agent, role, used.clone());
+            Arc::make_mut(&mut state.run).settle(agent, role, used, true);
         }
         let client = context.client(Some(self.config));
         ops::trust::made_here(&client, &state.lineage, Some(self.config));
