@@ -78,11 +78,6 @@ pub fn since_boot() -> SinceBoot {
     SinceBoot { awake_ms, total_ms: with_sleep_ms().unwrap_or(awake_ms) }
 }
 
-/// Whether sleep of the machine can be told from active time.
-pub fn tells_sleep() -> bool {
-    with_sleep_ms().is_some()
-}
-
 #[cfg(target_os = "linux")]
 fn with_sleep_ms() -> Option<u64> {
     Some(read_ms(ClockId::Boottime))

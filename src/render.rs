@@ -4,9 +4,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // this is the door
 
 pub mod area;
-mod audit;
 mod carried;
-mod diagram;
 mod event;
 mod excerpt;
 mod graph;
@@ -30,13 +28,11 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-pub use audit::{findings, findings_in_short};
 pub use carried::{Bounds, carried, visible};
-pub use diagram::mermaid;
 pub use event::{describe as describe_event, event};
 pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};
-pub use issues::{ADVICE, issue_count, issues};
+pub use issues::{ADVICE, findings, findings_in_short, issue_count, issues};
 pub use log::{LogTime, describe as describe_entry, log};
 pub use patch::patch;
 pub use report::{html, junit, markdown};
@@ -344,94 +340,70 @@ pub fn passes(n: u32) -> String {
     }
 }
 
-/// The parts of a bound, as texts.
-#[derive(Debug, Clone, Copy)]
-pub struct BoundTexts<'a> {
-    pub attempts: &'a str,
-    pub verdicts: &'a str,
-    pub starts: &'a str,
-    /// The part that changes of the plan may add; empty without any.
-    pub changes: &'a str,
-    /// Questions to judges.
-    pub consults: Option<&'a str>,
+/// The work that is left at most, in words.
+#[derive(Debug)]
+pub struct BoundWords {
+    /// With those that changes of the plan may add.
+    pub attempts: String,
+    /// Questions to judges; empty without any.
+    pub questions: String,
+    /// The parts of limits that are kept for the final answer; empty without any.
+    pub kept: String,
+    /// Everything but attempts.
+    rest: String,
+    has_changes: bool,
 }
 
-/// The work that is left at most: the attempts, and all else.
-pub fn bound(texts: BoundTexts<'_>) -> [String; 2] {
-    let judges = texts.consults.map(|consults| format!(", {}", questions(consults)));
-    [
-        format!("ends after at most {}{}", count(texts.attempts, "attempt"), texts.changes),
-        format!(
-            "{} ({} with retries{})",
-            count(texts.verdicts, "verdict"),
-            count(texts.starts, "start"),
-            judges.unwrap_or_default()
-        ),
-    ]
-}
+impl BoundWords {
+    pub fn of(bound: &BoundView) -> Self {
+        let counts = [&bound.attempts, &bound.verdicts, &bound.starts].map(limits::plain);
+        let changes = bound.changes.as_ref();
+        let changes = changes.map(|more| (more.left, limits::plain(&more.attempts_each)));
+        let kept = [(bound.kept.model_calls, "model call"), (bound.kept.tokens, "token")];
+        let kept = kept.into_iter().filter(|(n, _)| *n > 0);
+        let kept: Vec<String> = kept.map(|(n, what)| count(n, what)).collect();
+        let mut words = Self::new(counts, changes, bound.consults.as_ref().map(limits::plain));
+        if !kept.is_empty() {
+            words.kept = format!("; {} kept for the final answer", kept.join(" and "));
+        }
+        words
+    }
 
-fn questions(consults: &str) -> String {
-    format!("{} to judging agents", count(consults, "question"))
-}
+    /// The counts are those of attempts, verdicts and starts; each change may add so many attempts.
+    fn new(
+        [attempts, verdicts, starts]: [String; 3],
+        changes: Option<(u32, String)>,
+        consults: Option<String>,
+    ) -> Self {
+        let mut attempts = count(attempts, "attempt");
+        let has_changes = changes.is_some();
+        if let Some((left, each)) = changes {
+            let changes = count(left, "change");
+            attempts +=
+                &format!("; and up to {each} more for each of at most {changes} of the plan");
+        }
+        let questions =
+            consults.map(|some| format!("{} to judging agents", count(some, "question")));
+        let judges = questions.iter().map(|some| format!(", {some}")).collect::<String>();
+        let (verdicts, starts) = (count(verdicts, "verdict"), count(starts, "start"));
+        Self {
+            attempts,
+            questions: questions.unwrap_or_default(),
+            kept: String::new(),
+            rest: format!("{verdicts} ({starts} with retries{judges})"),
+            has_changes,
+        }
+    }
 
-/// The questions of a view; empty where nobody is asked.
-pub fn questions_of(bound: &BoundView) -> String {
-    let consults = bound.consults.as_ref().map(limits::plain);
-    consults.map_or_else(String::new, |consults| questions(&consults))
-}
-
-/// The bound in one sentence.
-pub fn bound_sentence(texts: BoundTexts<'_>) -> String {
-    let and = if texts.changes.is_empty() { " and " } else { "; " };
-    bound(texts).join(and)
-}
-
-/// The part that changes of the plan may add to a bound.
-pub fn changes(left: u32, attempts_each: &str) -> String {
-    let changes = count(left, "change");
-    format!("; and up to {attempts_each} more for each of at most {changes} of the plan")
-}
-
-/// The same of a view; empty where no planner may change the plan.
-pub fn changes_of(bound: &BoundView) -> String {
-    let more = bound.changes.as_ref();
-    more.map_or_else(String::new, |more| changes(more.left, &limits::plain(&more.attempts_each)))
-}
-
-/// The attempts of a view, with those that changes of the plan may add.
-pub fn most_of(bound: &BoundView) -> String {
-    count(limits::plain(&bound.attempts), "attempt") + &changes_of(bound)
-}
-
-/// The parts of limits that are kept for the final answer; empty without any.
-pub fn kept_of(bound: &BoundView) -> String {
-    let kept = [(bound.kept.model_calls, "model call"), (bound.kept.tokens, "token")];
-    let kept = kept.into_iter().filter(|(n, _)| *n > 0);
-    let kept: Vec<String> = kept.map(|(n, what)| count(n, what)).collect();
-    if kept.is_empty() {
-        String::new()
-    } else {
-        format!("; {} kept for the final answer", kept.join(" and "))
+    pub fn sentence(&self) -> String {
+        let and = if self.has_changes { "; " } else { " and " };
+        format!("ends after at most {}{and}{}{}", self.attempts, self.rest, self.kept)
     }
 }
 
-/// The whole bound of a view.
-pub fn bound_of(bound: &BoundView) -> String {
-    let counts = [&bound.attempts, &bound.verdicts, &bound.starts];
-    let [attempts, verdicts, starts] = counts.map(limits::plain);
-    let consults = bound.consults.as_ref().map(limits::plain);
-    bound_sentence(BoundTexts {
-        attempts: &attempts,
-        verdicts: &verdicts,
-        starts: &starts,
-        changes: &changes_of(bound),
-        consults: consults.as_deref(),
-    }) + &kept_of(bound)
-}
-
 /// Names in a row, and the number of further ones.
-pub fn listed<T: std::borrow::Borrow<str>>(names: &[T], most: usize) -> String {
-    let shown: Vec<&str> = names.iter().take(most).map(std::borrow::Borrow::borrow).collect();
+pub fn listed<T: std::fmt::Display>(names: &[T], most: usize) -> String {
+    let shown: Vec<String> = names.iter().take(most).map(ToString::to_string).collect();
     let more = names.len().saturating_sub(most);
     match more {
         0 => shown.join(", "),

@@ -45,7 +45,7 @@ pub(super) struct ApplyOutput<'a> {
     /// Whether the run has not completed.
     partial: bool,
     files: Vec<&'a str>,
-    changes: Vec<ChangedFile<'a>>,
+    changes: &'a [FileLines],
     /// Files among them that say which program works next; what they start is asked about first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     configures: Vec<&'a str>,
@@ -69,15 +69,6 @@ struct ApplyPlace {
     /// Why only files are changed (`files`).
     #[serde(skip_serializing_if = "Option::is_none")]
     no_commit: Option<String>,
-}
-
-/// Without counts where it is not text
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct ChangedFile<'a> {
-    path: &'a str,
-    added: Option<u64>,
-    removed: Option<u64>,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -363,21 +354,17 @@ fn output(
         dry_run: is_dry,
         partial: result.is_partial(),
         files: lines.iter().map(|lines| lines.path.as_str()).collect(),
-        changes: lines.iter().map(changed_file).collect(),
+        changes: lines,
         configures: configures.iter().map(String::as_str).collect(),
         place,
     }
 }
 
-pub(super) fn changed_file(lines: &FileLines) -> ChangedFile<'_> {
-    let (added, removed) = lines.counts.unzip();
-    ChangedFile { path: &lines.path, added, removed }
-}
-
 /// A line a file: its added and removed lines, and its name.
 pub(super) fn listed(lines: &[FileLines]) -> String {
     let one = |lines: &FileLines| {
-        let counts = lines.counts.map(|(added, removed)| format!("+{added} -{removed}"));
+        let counts = lines.added.zip(lines.removed);
+        let counts = counts.map(|(added, removed)| format!("+{added} -{removed}"));
         let counts = counts.unwrap_or_else(|| "binary".to_owned());
         format!("  {counts:<11} {}\n", render::line(&lines.path))
     };

@@ -1,12 +1,10 @@
 //! `descent status --all`: the runs of this machine, from wherever it is typed.
 
 use descent_core::view::liveness::{Activity, WaitsFor};
-use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
     clock,
-    failure::quoted,
     ops::ps::{self, KnownRun},
     render::{self, Line, Meaning, Page},
 };
@@ -16,27 +14,13 @@ const WORD_WIDTH: usize = 16;
 const TIME_WIDTH: usize = 10;
 const WORK_WIDTH: usize = 10;
 
-/// The runs of this machine: `descent status --all --json`
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct PsOutput<'a> {
-    schema: &'static str,
-    /// Those with a living loop first, then the newest.
-    runs: &'a [KnownRun],
-    next: &'a str,
-}
-
 pub(super) fn print_all(context: &Context) -> End {
     let listing = ps::list();
     for warning in &listing.warnings {
         context.out.say(warning);
     }
-    let next = listing.runs.first().map_or_else(
-        || "descent run, where a goal is agreed (descent align --help)".to_owned(),
-        next,
-    );
     if context.out.json {
-        context.out.json(&PsOutput { schema: "descent/ps/1", runs: &listing.runs, next: &next });
+        context.out.json(&listing);
         return End::Code(0);
     }
     let mut page = Page::new(context.out.width());
@@ -46,7 +30,7 @@ pub(super) fn print_all(context: &Context) -> End {
     for run in &listing.runs {
         lines(&mut page, run);
     }
-    page.next(&next);
+    page.next(&listing.next);
     context.out.page(&page);
     End::Code(0)
 }
@@ -94,14 +78,5 @@ fn waits(what: Option<WaitsFor>) -> &'static str {
         Some(WaitsFor::Repository) => "waits for repository",
         Some(WaitsFor::Redirect) => "redirecting",
         Some(WaitsFor::Backoff) | None => "waits",
-    }
-}
-
-/// The command that shows more of a run.
-fn next(run: &KnownRun) -> String {
-    if run.is_usual {
-        format!("descent -C {} status", quoted(&run.project))
-    } else {
-        format!("descent --state {} status", quoted(&run.state))
     }
 }

@@ -87,19 +87,6 @@ pub struct RedirectArgs {
     yes: bool,
 }
 
-/// The changes that the flags ask for; `--add` is read, and asked about.
-pub(super) fn order_of(
-    context: &Context,
-    flags: &RedirectArgs,
-    store: &mut Store,
-) -> Result<RedirectOrder, Failure> {
-    if flags.dry_run || flags.abort {
-        let hint = "descent redirect takes them";
-        return Err(Failure::usage("-n and --abort are for a redirect at once", hint));
-    }
-    order::order(context, flags, store)
-}
-
 pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     if flags.abort {
@@ -283,6 +270,6 @@ fn lines(context: &Context, view: &RedirectView) -> Vec<String> {
         let shown = page.into_lines();
         lines.extend(shown.iter().map(|line| format!("  {}", line.text(false))));
     }
-    lines.push(render::bound_of(&view.bound));
+    lines.push(render::BoundWords::of(&view.bound).sentence());
     lines
 }

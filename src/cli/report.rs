@@ -50,8 +50,8 @@ pub(super) fn report(context: &Context, flags: &ReportArgs) -> Result<End, Failu
     let loaded = store.read()?;
     context.warn(&store, &loaded);
     if flags.audit {
-        let world = World::new(loaded.state.clone());
-        return Ok(audit::print(context, &store, &world, flags.exit_code));
+        let report = ops::audit::audit(&store, &World::new(loaded.state.clone()));
+        return Ok(audit::print(context, &report, flags.exit_code));
     }
     let seen = ops::seen(&context.client(None), &store, &loaded);
     let report = report::report(&World::new(seen.state));

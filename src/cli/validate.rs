@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use descent_core::{
     doc::{self, Fault},
     judging::Issue,
@@ -21,16 +21,6 @@ use crate::{
 pub struct ValidateArgs {
     /// A state file, or a plan in JSON or YAML; `-` is standard input; without it the state of this directory
     file: Option<PathBuf>,
-    /// For a person; one JSON value, as --json; or lines that an editor's error list takes
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ValidateFormat::Human)]
-    format: ValidateFormat,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum ValidateFormat {
-    Human,
-    Json,
-    Gcc,
 }
 
 /// The faults of a file: `descent validate --json`
@@ -52,37 +42,27 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
         Some(path) => ops::validate::file(&context.dir, path, &context.top()?)?,
     };
     let valid = found.faults.is_empty();
-    match flags.format {
-        ValidateFormat::Gcc if !context.out.json => {
-            let lines = gcc(&found);
-            if !lines.is_empty() {
-                context.out.data(&render::clean(&lines.join("\n")));
-            }
+    warn(context, &found);
+    if context.out.json {
+        context.out.json(&ValidateOutput {
+            schema: "descent/validate/1",
+            valid,
+            faults: store::place_faults(&found.bytes, &found.faults),
+            warnings: store::place_faults(&found.bytes, &found.warnings),
+            issues: &found.issues,
+        });
+    } else {
+        let refusal = refusal(&found.path, &found.bytes, found.is_plan, &found.faults);
+        if let Some(refusal) = refusal {
+            return Err(refusal);
         }
-        ValidateFormat::Human if !context.out.json => {
-            warn(context, &found);
-            let refusal = refusal(&found.path, &found.bytes, found.is_plan, &found.faults);
-            if let Some(refusal) = refusal {
-                return Err(refusal);
-            }
-            let issues = match &found.issues[..] {
-                [] => String::new(),
-                issues => format!("; {}: {}", render::issue_count(issues), render::ADVICE),
-            };
-            context.out.data(&format!("{} is valid{issues}", found.path.display()));
-            if found.is_plan && flags.file.is_none() {
-                context.out.say("not agreed yet\nnext: descent run");
-            }
-        }
-        ValidateFormat::Human | ValidateFormat::Json | ValidateFormat::Gcc => {
-            warn(context, &found);
-            context.out.json(&ValidateOutput {
-                schema: "descent/validate/1",
-                valid,
-                faults: store::place_faults(&found.bytes, &found.faults),
-                warnings: store::place_faults(&found.bytes, &found.warnings),
-                issues: &found.issues,
-            });
+        let issues = match &found.issues[..] {
+            [] => String::new(),
+            issues => format!("; {}: {}", render::issue_count(issues), render::ADVICE),
+        };
+        context.out.data(&format!("{} is valid{issues}", found.path.display()));
+        if found.is_plan && flags.file.is_none() {
+            context.out.say("not agreed yet\nnext: descent run");
         }
     }
     let is_heavy = |issue: &Issue| issue.severity == Severity::High;
@@ -130,33 +110,4 @@ pub(super) fn explained(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<Stri
         }
     };
     store::place_faults(bytes, faults).into_iter().map(one).collect()
-}
-
-/// `path:line:col: error: message [rule]`, in the order of the text, as compilers print it.
-fn gcc(found: &ValidateReport) -> Vec<String> {
-    let mut all: Vec<(store::PlacedFault, &str)> = Vec::new();
-    for (faults, kind) in [(&found.faults, "error"), (&found.warnings, "warning")] {
-        let placed = store::place_faults(&found.bytes, faults);
-        all.extend(placed.into_iter().map(|placed| (placed, kind)));
-    }
-    all.sort_by_key(|(at, _)| (at.line, at.column));
-    let line = |(at, kind): &(store::PlacedFault, &str)| {
-        let fault = &at.fault;
-        // One line for each fault, whatever the name of an atom.
-        let place = match fault.pointer.replace('\n', "\\n") {
-            pointer if pointer.is_empty() => pointer,
-            pointer => format!("{pointer}: "),
-        };
-        let hint = fault.hint.as_deref().map(|hint| format!(" ({hint})"));
-        format!(
-            "{}:{}:{}: {kind}: {place}{}{} [{}]",
-            found.path.display(),
-            at.line,
-            at.column,
-            fault.message.replace('\n', " "),
-            hint.unwrap_or_default().replace('\n', " "),
-            fault.rule
-        )
-    };
-    all.iter().map(line).collect()
 }

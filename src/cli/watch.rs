@@ -1,12 +1,10 @@
 //! `descent watch`: looks at a run from another process. It locks nothing and may die.
 //!
-//! In a terminal it is a screen (`screen`), elsewhere the lines of `run`; in both it can end or redirect a run that makes
-//! no progress (`conditions`).
+//! In a terminal it is a screen (`screen`), elsewhere the lines of `run`; in both it can end a run that makes no
+//! progress (`conditions`).
 
 mod actions;
 mod conditions;
-mod findings;
-mod keys;
 mod pages;
 mod scene;
 mod screen;
@@ -14,14 +12,21 @@ mod screen;
 use std::{io::IsTerminal, time::Duration};
 
 use clap::Args;
-use descent_core::state::RunStatus;
+use descent_core::{
+    audit::{self, AuditFinding},
+    state::RunStatus,
+    world::World,
+};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use self::{conditions::Conditions, findings::FindingsWatch};
-use super::{End, context::Context, redirect::RedirectArgs, run};
+use self::conditions::Conditions;
+use super::{End, context::Context, run};
 use crate::{
+    clock,
     failure::{Failure, exit},
     ops::watch::{Lookout, WatchReport},
-    render::{Page, area, event as event_lines},
+    render,
+    render::{Page, area, event as event_lines, watch::PASTED},
 };
 
 /// The time between two looks.
@@ -37,16 +42,11 @@ pub struct WatchArgs {
     /// End the run when one of these is so: stalled=15m (nothing is solved), hung=60s (no sign of life)
     #[arg(long, value_name = "WHEN=TIME,…", value_delimiter = ',')]
     stop_when: Vec<String>,
-    /// Redirect it once when this is so: stalled=15m, with the flags of redirect
-    #[arg(long, value_name = "stalled=TIME")]
-    redirect_when: Option<String>,
-    #[command(flatten)]
-    redirect: RedirectArgs,
 }
 
 pub(super) fn watch(context: &Context, flags: &WatchArgs) -> Result<End, Failure> {
-    let mut lookout = Lookout::new(context.store()?)?;
-    let conditions = Conditions::of(context, flags, lookout.store())?;
+    let lookout = Lookout::new(context.store()?)?;
+    let conditions = Conditions::of(context, &flags.stop_when)?;
     let is_screen = context.is_attended
         && !context.out.json
         && !context.out.quiet
@@ -97,11 +97,10 @@ fn follow(
         if let Some(fired) = conditions.fired(&look) {
             context.out.say(&fired.words);
             match conditions.act(lookout.store(), fired) {
-                Ok(true) => {
+                Ok(()) => {
                     end(context, &mut lookout)?;
                     return Ok(End::Code(exit::STOPPED));
                 }
-                Ok(false) => {}
                 // The other conditions are still looked for.
                 Err(failure) => context.out.failure(&failure),
             }
@@ -149,4 +148,113 @@ fn end(context: &Context, lookout: &mut Lookout) -> Result<End, Failure> {
             Ok(End::Code(run::code_of(run)))
         }
     }
+}
+
+// The auditor's findings while a run is watched: looked for at the beginning and every five
+// minutes, told when they change.
+
+const AUDIT_EVERY_MS: u64 = 5 * 60_000;
+
+#[derive(Default)]
+struct FindingsWatch {
+    looked_ms: Option<u64>,
+    told: Vec<AuditFinding>,
+}
+
+impl FindingsWatch {
+    /// The findings in short, where they are others than before.
+    fn news(&mut self, look: &WatchReport) -> Option<String> {
+        let now_ms = clock::since_boot().awake_ms;
+        let is_due = |before: u64| now_ms.saturating_sub(before) >= AUDIT_EVERY_MS;
+        if !self.looked_ms.is_none_or(is_due) {
+            return None;
+        }
+        self.looked_ms = Some(now_ms);
+        let found = audit::audit(&World::new(look.state().clone()), &[]);
+        let is_news = found != self.told;
+        self.told = found;
+        let words = render::findings_in_short(&self.told).filter(|_| is_news)?;
+        Some(format!("{words} (descent report --audit)"))
+    }
+}
+
+// The keys of `watch`, as what they ask for.
+
+/// A wish of the person at the keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyCommand {
+    Leave,
+    Back,
+    Up(usize),
+    Down(usize),
+    Top,
+    Bottom,
+    Output,
+    Difference,
+    Why,
+    Stop,
+    Guide,
+    Confirm,
+    Redirect,
+    Edit,
+    Help,
+    Refresh,
+}
+
+/// The keys in one row.
+const FOOT: &str =
+    "? help  q leave  ↑↓ ⏎ output  d diff  w why  s stop  g guide  r redirect  e edit";
+
+/// The help, a key a line.
+const HELP: [(&str, &str); 14] = [
+    ("q, Ctrl-C", "leave; the run goes on"),
+    ("Esc", "go back, or take a question back"),
+    ("↑ ↓ k j", "select an atom, or scroll"),
+    ("PgUp PgDn", "ten rows"),
+    ("Home End", "the first, the last"),
+    ("Enter, o", "follow what its newest attempt prints"),
+    ("d", "the difference that its newest attempt has made so far"),
+    ("w", "why it stands as it does"),
+    ("s", "ask the loop to end"),
+    ("g", "say something to those who work on it"),
+    ("c", "say whether an assertion holds"),
+    ("r", "redirect the run: opens the command"),
+    ("e", "edit the state: opens the editor"),
+    ("Ctrl-L", "draw everything anew"),
+];
+
+/// Rows of a page key.
+const PAGE: usize = 10;
+
+fn key(event: KeyEvent) -> Option<KeyCommand> {
+    if event.modifiers.contains(PASTED) {
+        return None;
+    }
+    if event.modifiers.contains(KeyModifiers::CONTROL) {
+        return match event.code {
+            KeyCode::Char('c' | 'd') => Some(KeyCommand::Leave),
+            KeyCode::Char('l') => Some(KeyCommand::Refresh),
+            _ => None,
+        };
+    }
+    Some(match event.code {
+        KeyCode::Char('q') => KeyCommand::Leave,
+        KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => KeyCommand::Back,
+        KeyCode::Up | KeyCode::Char('k') => KeyCommand::Up(1),
+        KeyCode::Down | KeyCode::Char('j') => KeyCommand::Down(1),
+        KeyCode::PageUp => KeyCommand::Up(PAGE),
+        KeyCode::PageDown | KeyCode::Char(' ') => KeyCommand::Down(PAGE),
+        KeyCode::Home => KeyCommand::Top,
+        KeyCode::End => KeyCommand::Bottom,
+        KeyCode::Enter | KeyCode::Char('o') | KeyCode::Right => KeyCommand::Output,
+        KeyCode::Char('d') => KeyCommand::Difference,
+        KeyCode::Char('w') => KeyCommand::Why,
+        KeyCode::Char('s') => KeyCommand::Stop,
+        KeyCode::Char('g') => KeyCommand::Guide,
+        KeyCode::Char('c') => KeyCommand::Confirm,
+        KeyCode::Char('r') => KeyCommand::Redirect,
+        KeyCode::Char('e') => KeyCommand::Edit,
+        KeyCode::Char('?' | 'h') => KeyCommand::Help,
+        _ => return None,
+    })
 }

@@ -9,11 +9,13 @@ use super::{
 use descent_core::id::CommitId;
 use std::path::Path;
 
-/// A file of the difference; without counts if it is not text.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// Without counts where it is not text
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema), schemars(rename = "ChangedFile"))]
 pub struct FileLines {
     pub path: String,
-    pub counts: Option<(u64, u64)>,
+    pub added: Option<u64>,
+    pub removed: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,9 +39,7 @@ impl Git {
             let mut columns = record.splitn(3, |byte| *byte == b'\t');
             let mut next = || columns.next().ok_or(ODD);
             let (added, removed, path) = (next()?, next()?, next()?);
-            let counts = number(added).zip(number(removed));
-            let path = shown(path);
-            Ok(FileLines { path, counts })
+            Ok(FileLines { path: shown(path), added: number(added), removed: number(removed) })
         });
         records.collect()
     }

@@ -12,6 +12,8 @@ use descent_core::{
     view::named::{self, AttemptEnd, KnownAttempt},
 };
 
+use serde::Serialize;
+
 use super::result::{self, ResultTree};
 use crate::{
     driver,
@@ -21,27 +23,59 @@ use crate::{
     workspace::{self, Workspaces, Worktrees},
 };
 
+const SCHEMA: &str = "descent/diff/1";
+/// Bytes of a patch in `--json` at most.
+const PATCH_BYTES_MAX: usize = 1 << 20;
 /// Names in a hint at most.
 const NAMES_MAX: usize = 20;
 
-/// A change, and its subject.
-#[derive(Debug, Default)]
+/// A change to look at: `descent diff --json`
+#[derive(Debug, Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct DiffReport {
-    /// `None`: the result.
+    schema: &'static str,
+    /// The subject of the change.
+    of: DiffSubject,
     pub atom: Option<AtomId>,
-    pub attempt: Option<KnownAttempt>,
+    attempt: Option<AttemptId>,
+    /// How the attempt ended, where one is shown.
+    ended: Option<AttemptEnd>,
+    /// The commit that the change is against.
+    base: Option<CommitId>,
+    /// The commit that holds it; null of a workspace, and where nothing changed.
+    commit: Option<CommitId>,
+    pub files: Vec<FileLines>,
+    /// The patch, of at most 1 MiB; null with --stat and --name-only.
+    patch: Option<String>,
+    /// Whether the patch is longer than that.
+    cut: bool,
     /// Why this change is shown, or why there is none.
     pub note: Option<String>,
-    /// The commit that it is against.
-    pub base: Option<CommitId>,
-    /// The commit that holds it; none of a workspace.
-    pub commit: Option<CommitId>,
-    /// Added and removed lines of each file.
-    pub lines: Vec<FileLines>,
+    /// One command to type next.
+    pub next: String,
+    #[serde(skip)]
     change: Option<(Worktrees, Change)>,
 }
 
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "snake_case")]
+enum DiffSubject {
+    #[default]
+    Result,
+    Atom,
+    Attempt,
+}
+
 impl DiffReport {
+    /// Puts the whole lines of the patch within the maximum into it.
+    pub fn with_patch(&mut self) -> Result<(), Failure> {
+        let patch = self.patch()?;
+        self.cut = patch.len() > PATCH_BYTES_MAX;
+        self.patch = Some(beginning(&patch));
+        Ok(())
+    }
+
     /// The patch that `git apply` takes.
     pub fn patch(&self) -> Result<Vec<u8>, Failure> {
         let patch = |(trees, change): &(Worktrees, Change)| trees.git().patch(change);
@@ -55,7 +89,7 @@ impl DiffReport {
     }
 
     fn with(mut self, trees: Worktrees, base: CommitId, change: Change) -> Result<Self, Failure> {
-        self.lines = trees.git().lines(&change)?;
+        self.files = trees.git().lines(&change)?;
         self.base = Some(base);
         self.change = Some((trees, change));
         Ok(self)
@@ -79,7 +113,13 @@ pub fn diff(
         return Err(in_place());
     }
     let Some(name) = name else {
-        return of_result(state, store.place(), tree);
+        let report = of_result(state, store.place(), tree)?;
+        let next = match tree {
+            _ if report.files.is_empty() => "descent status",
+            ResultTree::Last => "descent apply --last -n",
+            ResultTree::Delivered => "descent apply -n",
+        };
+        return Ok(DiffReport { schema: SCHEMA, next: next.to_owned(), ..report });
     };
     let events = events(store, state);
     let known = named::known_attempts(state, &events);
@@ -113,7 +153,7 @@ fn of_result(state: &State, place: &StatePlace, tree: ResultTree) -> Result<Diff
     let is_begun = result.base != result.start;
     let report = DiffReport { commit: Some(result.head), ..DiffReport::default() };
     let report = report.with(result.trees, result.start, change)?;
-    Ok(if report.lines.is_empty() {
+    Ok(if report.files.is_empty() {
         report.noted("the result changes no file")
     } else if is_applied {
         report.noted("it is applied already: this is all of it, from the start of the run")
@@ -144,7 +184,7 @@ impl NameLookup<'_> {
             let what = format!("{id} is a group: what changes files are the tasks inside it");
             return Err(Failure::usage(what, format!("descent why {id}")));
         }
-        let report = DiffReport { atom: Some(id.clone()), ..DiffReport::default() };
+        let report = of_atom(id);
         if let Some(binding) = self.state.bindings.get(id) {
             return match &binding.commit {
                 Some(commit) => self.of_commit(report, commit),
@@ -167,9 +207,10 @@ impl NameLookup<'_> {
 
     fn of_attempt(&self, attempt: &KnownAttempt) -> Result<DiffReport, Failure> {
         let report = DiffReport {
-            atom: Some(attempt.atom.clone()),
-            attempt: Some(attempt.clone()),
-            ..DiffReport::default()
+            of: DiffSubject::Attempt,
+            attempt: Some(attempt.id.clone()),
+            ended: Some(attempt.end),
+            ..of_atom(&attempt.atom)
         };
         let trees = self.trees()?;
         let result = attempt.commit.as_ref();
@@ -239,13 +280,32 @@ impl NameLookup<'_> {
             ));
         }
         let report = report.with(trees, base.clone(), change)?;
-        let note = if report.lines.is_empty() {
+        let note = if report.files.is_empty() {
             note
         } else {
             format!("{attempt} is in flight: these are its files as they are now")
         };
         Ok(report.noted(note))
     }
+}
+
+fn of_atom(id: &AtomId) -> DiffReport {
+    DiffReport {
+        schema: SCHEMA,
+        of: DiffSubject::Atom,
+        atom: Some(id.clone()),
+        next: format!("descent why {id}"),
+        ..DiffReport::default()
+    }
+}
+
+/// The whole lines within the maximum.
+fn beginning(text: &[u8]) -> String {
+    let within = text.get(..PATCH_BYTES_MAX).map_or(text, |within| {
+        let end = within.iter().rposition(|byte| *byte == b'\n');
+        &within[..end.map_or(0, |at| at + 1)]
+    });
+    String::from_utf8_lossy(within).into_owned()
 }
 
 fn how(attempt: &KnownAttempt) -> &'static str {
@@ -303,4 +363,17 @@ pub(super) fn unknown(
         }
     };
     Failure::usage(format!("there is no {kind} `{name}`"), hint)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_patch_is_cut_at_the_end_of_a_line() {
+        assert_eq!(beginning(b"+a\n+b\n"), "+a\n+b\n");
+        let line = b"+0123456789\n".repeat(PATCH_BYTES_MAX / 10);
+        let shown = beginning(&line);
+        assert!(shown.len() <= PATCH_BYTES_MAX && shown.ends_with("9\n"));
+    }
 }

@@ -5,7 +5,7 @@ use std::path::{Component, Path, PathBuf};
 use descent_core::{
     id::{AtomId, AttemptId},
     view::{
-        named::{self, KnownAttempt},
+        named::{self, AttemptEnd, KnownAttempt},
         why,
     },
     world::World,
@@ -22,6 +22,8 @@ use crate::{
 
 /// A log has 8 MiB and a line that says so.
 const BYTES_MAX: u64 = 9 << 20;
+/// Bytes of an output in `--json` at most, from its end.
+const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// The place of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -38,13 +40,28 @@ pub enum OutputSource {
     Excerpt,
 }
 
-/// All that an attempt printed.
-#[derive(Debug)]
+/// All that an attempt printed: `descent log --output ATTEMPT --json`
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct AttemptOutput {
-    pub attempt: KnownAttempt,
+    schema: &'static str,
+    pub attempt: AttemptId,
+    atom: AtomId,
+    pub ended: AttemptEnd,
+    /// The place of it.
     pub source: OutputSource,
-    pub path: Option<PathBuf>,
-    pub bytes: Vec<u8>,
+    /// The file; null of an excerpt, and where nothing was printed.
+    path: Option<String>,
+    /// The length of what was found.
+    bytes: usize,
+    /// Its last MiB; bytes that are no UTF-8 are replaced.
+    text: String,
+    /// Whether it is longer than that.
+    cut: bool,
+    /// One command to type next.
+    next: String,
+    #[serde(skip)]
+    pub whole: Vec<u8>,
 }
 
 /// The output of an attempt by its id.
@@ -91,11 +108,22 @@ fn nothing_tried() -> Failure {
 }
 
 fn find(place: &StatePlace, attempt: &KnownAttempt) -> Result<AttemptOutput, Failure> {
-    let found = |source, path: Option<PathBuf>, bytes: Vec<u8>| AttemptOutput {
-        attempt: attempt.clone(),
-        source,
-        path,
-        bytes: secrets::all().hide_bytes(&bytes).into_owned(),
+    let found = |source, path: Option<PathBuf>, bytes: Vec<u8>| {
+        let whole = secrets::all().hide_bytes(&bytes).into_owned();
+        let from = whole.len().saturating_sub(TEXT_BYTES_MAX);
+        AttemptOutput {
+            schema: "descent/output/1",
+            attempt: attempt.id.clone(),
+            atom: attempt.atom.clone(),
+            ended: attempt.end,
+            source,
+            path: path.map(|path| path.display().to_string()),
+            bytes: whole.len(),
+            text: String::from_utf8_lossy(&whole[from..]).into_owned(),
+            cut: from > 0,
+            next: format!("descent why {}", attempt.atom),
+            whole,
+        }
     };
     if let Some(dir) = dir_of(place, &attempt.id) {
         let logs = [("output.log", OutputSource::Log), ("setup.log", OutputSource::Setup)];

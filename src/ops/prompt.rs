@@ -10,6 +10,7 @@ use descent_core::{
     state::{Intent, State, atom::Body},
     world::{World, earlier},
 };
+use serde::Serialize;
 
 use super::diff::unknown;
 use crate::{
@@ -24,18 +25,58 @@ use crate::{
 /// Members of a group in a hint at most.
 const MEMBERS_MAX: usize = 10;
 
-/// A prompt to look at.
-#[derive(Debug)]
+/// The prompt of an atom: `descent why ATOM --prompt --json`
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct PromptReport {
-    pub atom: AtomId,
-    pub attempt: AttemptId,
-    pub n: u32,
-    /// An attempt in flight was told this.
-    pub is_told: bool,
+    schema: &'static str,
+    atom: AtomId,
+    /// The attempt in flight, else the next one.
+    attempt: AttemptId,
+    /// Counts from 1 in its context.
+    n: u32,
+    /// Whether the attempt in flight was told this; else it would be told now.
+    told: bool,
+    bytes: usize,
     /// Empty of a prompt that was told: only its text is kept.
-    pub parts: Vec<PromptPart>,
+    parts: Vec<PartOutput>,
     pub text: String,
+    /// Why the atom cannot start as it is told here, or which attempt was told this.
     pub note: Option<String>,
+    /// One command to type next.
+    next: String,
+}
+
+/// A part of a prompt
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PartOutput {
+    name: &'static str,
+    bytes: usize,
+    /// Whether something of it was left out.
+    cut: bool,
+}
+
+impl PromptReport {
+    fn of(intent: &Intent, parts: &[PromptPart], text: String, note: Option<String>) -> Self {
+        let part = |part: &PromptPart| PartOutput {
+            name: part.name,
+            bytes: part.text.len(),
+            cut: part.is_cut,
+        };
+        Self {
+            schema: "descent/prompt/1",
+            atom: intent.atom.clone(),
+            attempt: intent.id.clone(),
+            n: intent.n,
+            told: parts.is_empty(),
+            bytes: text.len(),
+            parts: parts.iter().map(part).collect(),
+            text,
+            note,
+            next: format!("descent why {}", intent.atom),
+        }
+    }
 }
 
 /// The prompt of this atom at this time.
@@ -58,7 +99,8 @@ pub fn prompt(
     if let Some(intent) = in_flight.find(|intent| intent.atom == id)
         && let Some(text) = told(store.place(), &intent.id)
     {
-        return Ok(of_running(intent, text));
+        let note = format!("{} is in flight and was told this:", intent.id);
+        return Ok(PromptReport::of(intent, &[], text, Some(note)));
     }
     let world = World::new(state.clone());
     let next = prompt::next_attempt(&world, &id);
@@ -71,18 +113,6 @@ fn told(place: &StatePlace, attempt: &AttemptId) -> Option<String> {
     let dir = super::output::dir_of(place, attempt)?;
     let bytes = files::read(&dir.join("prompt.md"), BYTES_MAX as u64).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-fn of_running(intent: &Intent, text: String) -> PromptReport {
-    PromptReport {
-        atom: intent.atom.clone(),
-        attempt: intent.id.clone(),
-        n: intent.n,
-        is_told: true,
-        parts: Vec::new(),
-        text,
-        note: Some(format!("{} is in flight and was told this:", intent.id)),
-    }
 }
 
 fn next_prompt(
@@ -117,15 +147,8 @@ fn next_prompt(
         tree: &place.project,
         agents,
     });
-    Ok(PromptReport {
-        atom: intent.atom.clone(),
-        attempt: intent.id.clone(),
-        n: intent.n,
-        is_told: false,
-        text: secrets::hide(&told.prompt.text()).into_owned(),
-        parts: told.prompt.parts,
-        note: note(&intent.atom, standing),
-    })
+    let text = secrets::hide(&told.prompt.text()).into_owned();
+    Ok(PromptReport::of(intent, &told.prompt.parts, text, note(&intent.atom, standing)))
 }
 
 fn workspaces(state: &State, place: &StatePlace) -> Result<Workspaces, Failure> {

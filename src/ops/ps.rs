@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use super::liveness;
 use crate::{
+    failure::quoted,
     heartbeat,
     runs::{self, FoundRecord, RunRecord, RunRecords},
     store::{StatePlace, Store, StoreError},
@@ -52,11 +53,27 @@ pub struct KnownRun {
     pub problem: Option<String>,
 }
 
-/// The runs that are known.
-#[derive(Debug, Default)]
+/// The runs of this machine: `descent status --all --json`
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 pub struct RunListing {
+    schema: &'static str,
+    /// Those with a living loop first, then the newest.
     pub runs: Vec<KnownRun>,
+    pub next: String,
+    #[serde(skip)]
     pub warnings: Vec<String>,
+}
+
+impl KnownRun {
+    /// The command that shows more of it.
+    fn next(&self) -> String {
+        if self.is_usual {
+            format!("descent -C {} status", quoted(&self.project))
+        } else {
+            format!("descent --state {} status", quoted(&self.state))
+        }
+    }
 }
 
 /// Lists the runs: those that live first, then the newest. The records of states that are gone are removed.
@@ -79,7 +96,11 @@ pub fn list() -> RunListing {
         }
     }
     runs.sort_by(|one, other| (other.live, &other.since).cmp(&(one.live, &one.since)));
-    RunListing { runs, warnings }
+    let next = runs.first().map_or_else(
+        || "descent run, where a goal is agreed (descent align --help)".to_owned(),
+        KnownRun::next,
+    );
+    RunListing { schema: "descent/ps/1", runs, next, warnings }
 }
 
 /// `None` if the state is gone, or another agreement has its name.

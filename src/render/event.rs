@@ -2,14 +2,13 @@
 
 use descent_core::{
     event::{ChoiceChange, Event, StartReason},
-    id::AtomId,
     state::{atom::PhaseLimit, record::RetireReason},
 };
 
 mod plans;
 mod verdicts;
 
-use super::{BoundTexts, Line, bound, bound_sentence, changes, count, line, listed, time};
+use super::{BoundWords, Line, count, line, listed, time};
 pub(super) use plans::attention;
 use plans::replanned;
 use plans::{planned, rested, woken};
@@ -38,17 +37,14 @@ pub fn event(event: &Event, width: usize) -> Vec<Line> {
 
 /// The beginning of a run whose bound needs two lines, since planners may change the plan.
 fn started(event: &Event) -> Option<[Line; 2]> {
-    let Event::RunStarted { changes_left, .. } = event else {
-        return None;
-    };
-    changes_left.filter(|left| *left > 0)?;
-    let [attempts, rest] = bound_of(event, bound);
-    let head = Line::new().word("run").pad(LABEL_WIDTH).plain(attempts + ";");
-    Some([head, Line::new().pad(LABEL_WIDTH).plain(rest)])
+    let bound = bound_of(event).filter(|bound| bound.has_changes)?;
+    let head = Line::new().word("run").pad(LABEL_WIDTH);
+    let head = head.plain(format!("ends after at most {};", bound.attempts));
+    Some([head, Line::new().pad(LABEL_WIDTH).plain(bound.rest)])
 }
 
-/// The bound that a run begins with, in this form.
-fn bound_of<T: Default>(event: &Event, form: impl FnOnce(BoundTexts<'_>) -> T) -> T {
+/// The bound that a run begins with.
+fn bound_of(event: &Event) -> Option<BoundWords> {
     let Event::RunStarted {
         attempts_left,
         verdicts_left,
@@ -59,23 +55,19 @@ fn bound_of<T: Default>(event: &Event, form: impl FnOnce(BoundTexts<'_>) -> T) -
         ..
     } = event
     else {
-        return T::default();
+        return None;
     };
-    let more = changes_left.zip(attempts_a_change.as_deref());
-    let more = more.map_or_else(String::new, |(left, each)| changes(left, each));
-    form(BoundTexts {
-        attempts: attempts_left,
-        verdicts: verdicts_left,
-        starts: starts_left,
-        changes: &more,
-        consults: consults_left.as_deref(),
-    })
+    let counts = [attempts_left, verdicts_left, starts_left].map(Clone::clone);
+    let changes = changes_left.filter(|left| *left > 0).zip(attempts_a_change.clone());
+    Some(BoundWords::new(counts, changes, consults_left.clone()))
 }
 
 /// An event as its label and its text. The most important words come first: the end may be cut off.
 pub fn describe(event: &Event) -> (&'static str, String) {
     match event {
-        Event::RunStarted { .. } => ("run", bound_of(event, bound_sentence)),
+        Event::RunStarted { .. } => {
+            ("run", bound_of(event).map(|bound| bound.sentence()).unwrap_or_default())
+        }
         Event::AttemptStarted { atom, n, of, description, because, .. } => (
             "start",
             format!(
@@ -187,7 +179,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             format!(
                 "{} fail alike ({}): {}",
                 count(atoms.len(), "atom"),
-                listed(&names(atoms), NAMES_MAX),
+                listed(atoms, NAMES_MAX),
                 line(reason)
             ),
         ),
@@ -232,7 +224,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             match taken_back.as_slice() {
                 [] => ("rebuilt", format!("the result: {stays}")),
                 gone => {
-                    let gone = names(gone).join(", ");
+                    let gone = listed(gone, usize::MAX);
                     ("removed", format!("{gone} from the result: {stays}"))
                 }
             }
@@ -287,10 +279,6 @@ pub fn describe(event: &Event) -> (&'static str, String) {
 /// ` in 3 s`, if the time is known.
 fn taken(word: &str, ms: Option<u64>) -> String {
     ms.map(|ms| format!(" {word} {}", time(ms))).unwrap_or_default()
-}
-
-fn names(ids: &[AtomId]) -> Vec<&str> {
-    ids.iter().map(AtomId::as_str).collect()
 }
 
 /// `auth: jwt → session`.

@@ -131,8 +131,7 @@ fn description(node: &NodeView) -> Line {
         line = line.dim("waits to be judged  ");
     }
     if !node.depends_on.is_empty() {
-        let names: Vec<&str> = node.depends_on.iter().map(|id| id.as_str()).collect();
-        line = line.dim(format!("after {}  ", super::listed(&names, 4)));
+        line = line.dim(format!("after {}  ", super::listed(&node.depends_on, 4)));
     }
     line
 }

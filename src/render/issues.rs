@@ -1,8 +1,8 @@
-//! Issues of a plan for a person: each with its atom, what is wrong, and how to mend it.
+//! Issues of a plan, and the auditor's findings, for a person: what is wrong, and how to mend it.
 
-use descent_core::{judging::Issue, state::Severity};
+use descent_core::{audit::AuditFinding, judging::Issue, state::Severity};
 
-use super::{Line, Meaning, Page, line};
+use super::{Line, Meaning, Page, count, line};
 
 /// Columns of a severity.
 const SEVERITY_WIDTH: usize = 8;
@@ -27,19 +27,42 @@ pub fn issue_count(issues: &[Issue]) -> String {
     }
 }
 
+pub(super) fn meaning_of(severity: Severity) -> Meaning {
+    match severity {
+        Severity::High => Meaning::Fail,
+        Severity::Medium => Meaning::Unknown,
+        Severity::Low => Meaning::Dim,
+    }
+}
+
 /// The issues, with their repairs below them.
 pub fn issues(page: &mut Page, issues: &[Issue]) {
     for issue in issues {
-        let meaning = match issue.severity {
-            Severity::High => Meaning::Fail,
-            Severity::Medium => Meaning::Unknown,
-            Severity::Low => Meaning::Dim,
-        };
-        let head = Line::new().put(meaning, issue.severity.word());
+        let head = Line::new().put(meaning_of(issue.severity), issue.severity.word());
         let what = format!("{}: {}", issue.location, line(&issue.description));
         let what = format!("{what} [{}]", issue.rule.word());
         page.wrapped(head.pad(SEVERITY_WIDTH), Meaning::Plain, &what, LINES_MAX);
         let repair = Line::indent(SEVERITY_WIDTH);
         page.wrapped(repair, Meaning::Dim, &issue.proposed_repair, LINES_MAX);
     }
+}
+
+/// Columns of the longest kind of finding, and two more.
+const CODE_WIDTH: usize = 21;
+
+/// Every finding, with the next step of each.
+pub fn findings(page: &mut Page, findings: &[AuditFinding]) {
+    for one in findings {
+        let head = Line::new().put(Meaning::Unknown, one.code.word());
+        page.wrapped(head.pad(CODE_WIDTH), Meaning::Plain, &line(&one.what), 3);
+        page.wrapped(Line::indent(CODE_WIDTH), Meaning::Dim, one.hint, 2);
+    }
+}
+
+/// `2 findings: thrashing, no_progress`; nothing without any.
+pub fn findings_in_short(findings: &[AuditFinding]) -> Option<String> {
+    let mut codes: Vec<&str> = findings.iter().map(|one| one.code.word()).collect();
+    codes.dedup();
+    let codes = codes.join(", ");
+    (!findings.is_empty()).then(|| format!("{}: {codes}", count(findings.len(), "finding")))
 }

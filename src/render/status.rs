@@ -1,6 +1,6 @@
 //! The present state, on one screen: checks that hold or not, running work, choices, costs.
 
-mod judged;
+pub(super) mod judged;
 
 use descent_core::{
     doc::{self, Node},
@@ -41,10 +41,7 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     page.gap();
     work(&mut page, status, now);
     choices(&mut page, &status.choices);
-    judged::kind(&mut page, status);
     judged::judged(&mut page, status);
-    judged::reviewed(&mut page, status);
-    judged::assessed(&mut page, status);
     if let Some(at) = &status.law {
         law::law(&mut page, at);
     }
@@ -142,10 +139,7 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
     let all = super::count(done + open, "atom");
     page.push(Line::label("work").plain(format!("{done} of {all} resolved")));
     if !status.dropped.is_empty() {
-        let names: Vec<&str> = status.dropped.iter().map(AtomId::as_str).collect();
-        let head = Line::label("dropped");
-        let room = page.width.saturating_sub(head.width());
-        page.push(head.plain(within(&names, room)));
+        names(page, "dropped", &status.dropped);
     }
     for flight in status.in_flight.iter().take(RUNNING_MAX) {
         page.push(flight_line(flight, status, now));
@@ -169,8 +163,7 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
     }
     more(page, failed.len(), FAILED_MAX);
     for pattern in status.patterns.iter().filter(|_| !is_reached) {
-        let names: Vec<&str> = pattern.atoms.iter().map(AtomId::as_str).collect();
-        let alike = format!("{} fail alike", listed(&names, NAMES_MAX));
+        let alike = format!("{} fail alike", listed(&pattern.atoms, NAMES_MAX));
         page.push(
             Line::label("pattern").plain(alike).dim(format!("  {}", super::line(&pattern.reason))),
         );
@@ -179,20 +172,19 @@ fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
         status.in_flight.iter().any(|flight| flight.atom == **id)
             || status.failed.iter().any(|failed| failed.atom == **id)
     };
-    let open: Vec<&str> =
-        status.unresolved.iter().filter(|id| !is_shown(id)).map(AtomId::as_str).collect();
+    let open: Vec<&AtomId> = status.unresolved.iter().filter(|id| !is_shown(id)).collect();
     if !open.is_empty() {
-        let head = Line::label("open");
-        let room = page.width.saturating_sub(head.width());
-        page.push(head.plain(within(&open, room)));
+        names(page, "open", &open);
     }
 }
 
 /// As many names as fit, and the number of further ones.
-fn within(names: &[&str], room: usize) -> String {
+fn names<T: std::fmt::Display>(page: &mut Page, label: &str, names: &[T]) {
+    let head = Line::label(label);
+    let room = page.width.saturating_sub(head.width());
     let fits = |most: &usize| Line::of(listed(names, *most)).width() <= room;
     let most = (1..=names.len().min(NAMES_MAX)).rev().find(fits);
-    listed(names, most.unwrap_or(1))
+    page.push(head.plain(listed(names, most.unwrap_or(1))));
 }
 
 fn flight_line(flight: &FlightView, status: &StatusView, now: UnixMillis) -> Line {
@@ -253,10 +245,7 @@ fn choices(page: &mut Page, choices: &[ChoiceView]) {
 
 /// `auth = jwt  failed: basic  untried: session, mutual`.
 pub(super) fn choice(choice: &ChoiceView) -> Line {
-    let list = |ids: &[AtomId]| {
-        let names: Vec<&str> = ids.iter().map(AtomId::as_str).collect();
-        listed(&names, NAMES_MAX)
-    };
+    let list = |ids: &[AtomId]| listed(ids, NAMES_MAX);
     let mut line = match &choice.selected {
         Some(selected) => {
             Line::new().plain(format!("{} = ", choice.group)).strong(selected.as_str())
@@ -278,7 +267,7 @@ pub(super) fn choice(choice: &ChoiceView) -> Line {
 /// The remaining and past costs, the origin of the result and its place.
 fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     if status.status != "completed" {
-        let bound = super::bound_of(&status.bound);
+        let bound = super::BoundWords::of(&status.bound).sentence();
         page.wrapped(Line::label("bound"), Meaning::Plain, &bound, BOUND_ROWS_MAX);
     }
     if status.started_from.is_some() || status.iteration > 0 {

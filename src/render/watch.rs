@@ -4,8 +4,6 @@
 //! here: the terminal, keys, and where the scene comes from (`cli::watch`).
 
 mod keyboard;
-mod page;
-mod panels;
 mod terminal;
 
 use ratatui::{
@@ -13,13 +11,14 @@ use ratatui::{
     layout::{Constraint, Layout, Rect},
     style::{Modifier, Style},
     text::{Line as Row, Span},
-    widgets::Paragraph,
+    widgets::{Block, Paragraph, Sparkline},
 };
+
+use descent_core::state::check::Thousandths;
 
 use super::{Line, Meaning};
 
 pub use keyboard::PASTED;
-pub use page::draw_page;
 pub use terminal::Screen;
 
 /// On a smaller screen there is the tree alone.
@@ -29,6 +28,9 @@ const COLUMNS_FOR_PANELS: u16 = 60;
 const BOTTOM_ROWS: u16 = 8;
 /// Rows of the work panel at most, with its borders.
 const WORK_ROWS_MAX: u16 = 10;
+
+/// A lower panel has no frame.
+const ROWS_FOR_FRAME: u16 = 6;
 
 /// All that the overview shows.
 #[derive(Debug, Default)]
@@ -109,29 +111,149 @@ pub fn draw(frame: &mut Frame<'_>, scene: &WatchScene, theme: Theme) {
     line(frame, facts, &scene.facts, theme);
     line(frame, foot, &scene.foot, theme);
     if area.height < ROWS_FOR_PANELS || area.width < COLUMNS_FOR_PANELS {
-        return panels::tree(frame, middle, scene, theme);
+        return tree(frame, middle, scene, theme);
     }
     let split = [Constraint::Min(4), Constraint::Length(BOTTOM_ROWS)];
     let [top, bottom] = Layout::vertical(split).areas(middle);
     let split = [Constraint::Percentage(55), Constraint::Percentage(45)];
     let [left, right] = Layout::horizontal(split).areas(top);
-    panels::tree(frame, left, scene, theme);
+    tree(frame, left, scene, theme);
     let work_rows = u16::try_from(scene.work.len()).unwrap_or(u16::MAX);
     let work_rows = work_rows.saturating_add(2).clamp(3, WORK_ROWS_MAX);
     let split = [Constraint::Length(work_rows), Constraint::Min(0)];
     let [work, output] = Layout::vertical(split).areas(right);
-    panels::rows(frame, work, "now", &scene.work, theme);
-    panels::last_rows(frame, output, &scene.output_of, &scene.output, theme);
+    first_rows(frame, work, "now", &scene.work, theme);
+    last_rows(frame, output, &scene.output_of, &scene.output, theme);
     let split = [Constraint::Percentage(30), Constraint::Percentage(70)];
     let [curves, events] = Layout::horizontal(split).areas(bottom);
-    panels::curves(frame, curves, scene, theme);
-    panels::last_rows(frame, events, "what happened", &scene.events, theme);
+    draw_curves(frame, curves, scene, theme);
+    last_rows(frame, events, "what happened", &scene.events, theme);
 }
 
 /// One row, cut at the width of its place.
 fn line(frame: &mut Frame<'_>, place: Rect, text: &Line, theme: Theme) {
     let text = text.clone().cut(usize::from(place.width));
     frame.render_widget(Paragraph::new(theme.row(&text)), place);
+}
+
+/// Draws the rows from `first` on; gives the number of rows that fit.
+pub fn draw_page(
+    frame: &mut Frame<'_>,
+    title: &Line,
+    lines: &[Line],
+    first: usize,
+    foot: &Line,
+    theme: Theme,
+) -> usize {
+    let rows = [Constraint::Length(1), Constraint::Min(1), Constraint::Length(1)];
+    let [head, body, end] = Layout::vertical(rows).areas(frame.area());
+    line(frame, head, title, theme);
+    line(frame, end, foot, theme);
+    let (room, width) = (usize::from(body.height), usize::from(body.width));
+    let shown = lines.iter().skip(first).take(room);
+    let rows: Vec<Row<'_>> = shown.map(|line| theme.row(&line.clone().cut(width))).collect();
+    frame.render_widget(Paragraph::new(rows), body);
+    room
+}
+
+/// The first row that is shown, so that the selected one is in sight with some above it.
+fn first_shown(selected: usize, all: usize, room: usize) -> usize {
+    let last = all.saturating_sub(room);
+    selected.saturating_sub(room / 2).min(last)
+}
+
+/// The work graph; the selected row stands out without colour too.
+fn tree(frame: &mut Frame<'_>, place: Rect, scene: &WatchScene, theme: Theme) {
+    let inner =
+        if place.height < ROWS_FOR_FRAME { place } else { framed(frame, place, "work", theme) };
+    let (room, width) = (usize::from(inner.height), usize::from(inner.width));
+    let first = first_shown(scene.selected, scene.tree.len(), room);
+    let shown = scene.tree.iter().enumerate().skip(first).take(room);
+    let rows = shown.map(|(place, line)| {
+        let row = theme.row(&line.clone().cut(width));
+        if place == scene.selected {
+            row.style(Style::new().add_modifier(Modifier::REVERSED))
+        } else {
+            row
+        }
+    });
+    frame.render_widget(Paragraph::new(rows.collect::<Vec<Row<'_>>>()), inner);
+}
+
+/// The first rows that fit.
+fn first_rows(frame: &mut Frame<'_>, place: Rect, title: &str, lines: &[Line], theme: Theme) {
+    let inner = framed(frame, place, title, theme);
+    fill(frame, inner, lines.iter(), theme);
+}
+
+/// The last rows that fit.
+fn last_rows(frame: &mut Frame<'_>, place: Rect, title: &str, lines: &[Line], theme: Theme) {
+    if place.height < 3 {
+        return;
+    }
+    let inner = framed(frame, place, title, theme);
+    let first = lines.len().saturating_sub(usize::from(inner.height));
+    fill(frame, inner, lines.iter().skip(first), theme);
+}
+
+fn fill<'l>(
+    frame: &mut Frame<'_>,
+    inner: Rect,
+    lines: impl Iterator<Item = &'l Line>,
+    theme: Theme,
+) {
+    let width = usize::from(inner.width);
+    let rows = lines.take(usize::from(inner.height));
+    let rows: Vec<Row<'_>> = rows.map(|line| theme.row(&line.clone().cut(width))).collect();
+    frame.render_widget(Paragraph::new(rows), inner);
+}
+
+/// Curves one above the other, each with its newest value: the distance where there is a control law.
+fn draw_curves(frame: &mut Frame<'_>, place: Rect, scene: &WatchScene, theme: Theme) {
+    let inner = framed(frame, place, "left to do", theme);
+    let of_law = scene.distance.last().map(|newest| {
+        let thirds = [Constraint::Ratio(1, 3); 3];
+        (newest, Layout::vertical(thirds).areas(inner))
+    });
+    let [above, below] = match of_law {
+        Some((newest, [above, middle, below])) => {
+            let newest = Thousandths(u32::try_from(*newest).unwrap_or(1_000)).text();
+            curve(frame, below, "distance", &newest, &scene.distance, theme);
+            [above, middle]
+        }
+        None => Layout::vertical([Constraint::Ratio(1, 2); 2]).areas(inner),
+    };
+    let newest = |values: &[u64]| values.last().map_or("-".to_owned(), ToString::to_string);
+    let (bound, failing) = (newest(&scene.bound), newest(&scene.failing));
+    curve(frame, above, "attempts", &bound, &scene.bound, theme);
+    curve(frame, below, "failing checks", &failing, &scene.failing, theme);
+}
+
+fn curve(
+    frame: &mut Frame<'_>,
+    place: Rect,
+    name: &str,
+    newest: &str,
+    values: &[u64],
+    theme: Theme,
+) {
+    let split = [Constraint::Length(1), Constraint::Min(0)];
+    let [head, body] = Layout::vertical(split).areas(place);
+    let text = Line::new().dim(format!("{name} ")).strong(newest);
+    line(frame, head, &text, theme);
+    let first = values.len().saturating_sub(usize::from(body.width));
+    let shown = values.get(first..).unwrap_or_default();
+    let curve = Sparkline::default().data(shown).style(theme.style(Meaning::Running));
+    frame.render_widget(curve, body);
+}
+
+fn framed(frame: &mut Frame<'_>, place: Rect, title: &str, theme: Theme) -> Rect {
+    let title = Line::new().dim(format!(" {title} "));
+    let title = title.cut(usize::from(place.width.saturating_sub(2)));
+    let block = Block::bordered().border_style(theme.style(Meaning::Dim)).title(theme.row(&title));
+    let inner = block.inner(place);
+    frame.render_widget(block, place);
+    inner
 }
 
 #[cfg(test)]

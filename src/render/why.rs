@@ -4,11 +4,14 @@ use descent_core::{
     doc::Node,
     event::{Clarity, Event},
     id::{AtomId, UnixMillis},
-    state::{Severity, SideFile, atom::Rest, side::LiesAt},
+    state::{SideFile, atom::Rest, record::Choices, side::LiesAt},
     view::why::{Asking, AttemptView, TryView, Why},
 };
 
-use super::{Line, Meaning, Page, age, ago, field, law, line, listed, log, since, status, time};
+use super::{
+    Line, Meaning, Page, age, ago, field, issues::meaning_of, law, line, listed, log, since,
+    status, time,
+};
 
 /// Lines at most of an attempt's or a check's output, from its end.
 const OUTPUT_LINES_MAX: usize = 6;
@@ -67,10 +70,7 @@ fn head(page: &mut Page, why: &Why) {
 
 fn about(page: &mut Page, why: &Why) {
     let label = |name: &str| Line::indent(2).then(Line::new().dim(name).pad(11));
-    let names = |ids: &[AtomId]| {
-        let names: Vec<&str> = ids.iter().map(AtomId::as_str).collect();
-        listed(&names, NAMES_MAX)
-    };
+    let names = |ids: &[AtomId]| listed(ids, NAMES_MAX);
     page.gap();
     if let Some(branch) = &why.in_branch {
         let now = branch.selected.as_ref().map_or("nothing is chosen now".to_owned(), |selected| {
@@ -106,14 +106,8 @@ fn about(page: &mut Page, why: &Why) {
         page.wrapped(label("in short"), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
     for issue in &why.issues {
-        let head = label("issue").then(Line::new().put(
-            match issue.severity {
-                Severity::High => Meaning::Fail,
-                Severity::Medium => Meaning::Unknown,
-                Severity::Low => Meaning::Dim,
-            },
-            issue.severity.word(),
-        ));
+        let severity = Line::new().put(meaning_of(issue.severity), issue.severity.word());
+        let head = label("issue").then(severity);
         let at = if issue.location == why.atom.as_str() {
             String::new()
         } else {
@@ -123,15 +117,11 @@ fn about(page: &mut Page, why: &Why) {
         page.wrapped(head.plain(" "), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
     if let Some(mark) = &why.attention {
-        let text = super::event::attention(&mark.atom, mark.cause, &mark.because);
+        let text = status::judged::mark_words(mark);
         page.wrapped(label("attention"), Meaning::Unknown, &text, REASONS_ROWS_MAX);
     }
     for one in &why.questions {
-        let (name, text) = match (one.waits, one.assume.as_str()) {
-            (true, _) => ("asks", line(&one.question)),
-            (false, "") => ("answered", line(&one.question)),
-            (false, assume) => ("assumed", format!("{} {}", line(&one.question), line(assume))),
-        };
+        let (name, text) = status::judged::question_words(one);
         page.wrapped(label(name), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
     for what in law::blocked(&why.blocked) {
@@ -170,12 +160,18 @@ fn about(page: &mut Page, why: &Why) {
     }
 }
 
+/// Choices as `auth = jwt, db = sqlite`.
+fn pairs(choices: &Choices) -> String {
+    let pairs = choices.iter().map(|(group, choice)| format!("{group} = {choice}"));
+    pairs.collect::<Vec<_>>().join(", ")
+}
+
 /// Whether it is set aside in a context, and until when.
 fn rest(page: &mut Page, tried: &TryView) {
-    let under: Vec<String> =
-        tried.choices.iter().map(|(group, choice)| format!("{group} = {choice}")).collect();
-    let under =
-        if under.is_empty() { String::new() } else { format!("  (with {})", under.join(", ")) };
+    let under = match pairs(&tried.choices).as_str() {
+        "" => String::new(),
+        under => format!("  (with {under})"),
+    };
     let text = match (tried.rest, tried.ended) {
         (Some(Rest::Resting), _) => format!(
             "since attempt {}: the same failure {}; goes on when nothing else is left",
@@ -275,10 +271,9 @@ fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixM
         line = line.dim(format!(" ({})", attempt.class));
     }
     page.push(line);
-    let under: Vec<String> =
-        attempt.choices.iter().map(|(group, choice)| format!("{group} = {choice}")).collect();
+    let under = pairs(&attempt.choices);
     if !under.is_empty() {
-        page.push(Line::indent(4).dim(format!("with {}", under.join(", "))));
+        page.push(Line::indent(4).dim(format!("with {under}")));
     }
     if !attempt.reason.is_empty() && !is_told {
         page.wrapped(Line::indent(4), Meaning::Plain, &attempt.reason, 4);

@@ -16,7 +16,7 @@ use crate::{
 };
 
 /// How an attempt ended, as far as it is known.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum AttemptEnd {
@@ -27,11 +27,12 @@ pub enum AttemptEnd {
     Conflict,
     InDoubt,
     /// It was cut off, was transient, or planned.
+    #[default]
     Other,
 }
 
 /// An attempt that the state or the journal names.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct KnownAttempt {
     pub id: AttemptId,
     pub atom: AtomId,
@@ -53,18 +54,7 @@ pub struct KnownAttempt {
 
 impl KnownAttempt {
     fn of(id: &AttemptId, atom: &AtomId, end: AttemptEnd) -> Self {
-        Self {
-            id: id.clone(),
-            atom: atom.clone(),
-            end,
-            commit: None,
-            base: None,
-            is_in_full: false,
-            changed: 0,
-            excerpt: String::new(),
-            whole: None,
-            is_of_check: false,
-        }
+        Self { id: id.clone(), atom: atom.clone(), end, ..Self::default() }
     }
 }
 

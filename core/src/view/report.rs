@@ -3,7 +3,6 @@
 //! Invariant: it follows from the state alone, so the same state gives the same report. Not here: how it is written
 //! (the shell).
 
-mod account;
 mod agreement;
 mod tried;
 mod work;
@@ -14,7 +13,6 @@ use alloc::{
 };
 use serde::Serialize;
 
-pub use account::{AccountReport, MetricsReport};
 pub use agreement::{AgreementReport, ConstraintReport, LeafReport};
 pub use tried::{
     BacktrackReport, DroppedReport, FailedAttempt, FailureGroup, RefutedReport, ReplanReport,
@@ -25,7 +23,7 @@ pub use work::{AtomReport, EvidenceReport, NewestFailure, SolvedReport};
 use super::{
     PatternView, SpentView,
     judged::{self, AssessmentView, JudgedView, UnwordedView, assessed, judged, unworded},
-    law::{self, LawView},
+    law::{self, DirectiveView, LawView},
     marked::{self, AttentionView, UnclearView},
     next::{by_the_state, is_changed_since},
     passes::{self, ProfileView},
@@ -37,6 +35,7 @@ use crate::{
     id::{AtomId, CommitId, Lineage},
     state::{
         Correction, JudgedBy, Reason,
+        account::{Accountable, LastDirective, RunMetrics},
         check::Thousandths,
         final_result::{FinalOutput, FinalResultRecord, ResultVerdict},
         record::{Choices, CorrectionType},
@@ -222,7 +221,7 @@ fn outcome(world: &World) -> OutcomeReport {
         summary: last.map(|one| one.summary.clone()).unwrap_or_default(),
         answer: last.and_then(|one| one.output.as_ref()).map(answer),
         unworded: last.and_then(|_| unworded(state)),
-        account: last.and_then(account::account),
+        account: last.and_then(account),
         verdict: last.and_then(|one| one.verdict.as_ref()).map(held),
         changed_since: last.is_some() && is_changed_since(world),
         unsteady: last.map(|one| one.unsteady.clone()).unwrap_or_default(),
@@ -270,6 +269,83 @@ fn correction(one: &Correction) -> CorrectionReport {
         description: data.description.clone().unwrap_or_default(),
         effects: data.changes.clone(),
         gave_way: lost_lines(&data.lost),
+    }
+}
+
+/// How near a run came, what it took, and who is accountable. Shares are from 0 to 1.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AccountReport {
+    pub accountable: Accountable,
+    /// The distance of the delivered tree from the base case.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub d: Option<String>,
+    /// The share of logical failures.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub p: Option<String>,
+    /// The used share of changes and budgets.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub omega: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub directive: Option<LastDirective>,
+    /// How often the plan was changed.
+    pub changes: u64,
+    /// The nearest commit.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub best: Option<CommitId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metrics: Option<MetricsReport>,
+}
+
+/// Counts of the tasks of the state, and of their attempts.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MetricsReport {
+    /// Tasks that were solved by their first attempt.
+    pub solved_at_first: u64,
+    pub solved_later: u64,
+    /// Tasks that were tried and are not solved.
+    pub unsolved: u64,
+    pub attempts: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mean_attempts: Option<String>,
+    pub rested: u64,
+    pub woken: u64,
+    pub transient: u64,
+    pub interruptions: u64,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub directives: Vec<DirectiveView>,
+}
+
+fn account(last: &FinalResultRecord) -> Option<AccountReport> {
+    let loss = last.loss.as_ref();
+    Some(AccountReport {
+        accountable: last.accountable?,
+        d: loss.map(|loss| loss.d.text()),
+        p: loss.map(|loss| loss.p.text()),
+        omega: loss.map(|loss| loss.omega.text()),
+        l: loss.map(|loss| loss.l.text()),
+        directive: last.directive,
+        changes: last.changes,
+        best: last.best.as_ref().and_then(|best| best.commit.clone()),
+        metrics: last.metrics.as_ref().map(metrics),
+    })
+}
+
+fn metrics(of: &RunMetrics) -> MetricsReport {
+    MetricsReport {
+        solved_at_first: of.solved_at_first,
+        solved_later: of.solved_later,
+        unsolved: of.unsolved,
+        attempts: of.attempts,
+        mean_attempts: of.mean_attempts.map(Thousandths::text),
+        rested: of.rested,
+        woken: of.woken,
+        transient: of.transient,
+        interruptions: of.interruptions,
+        directives: of.directives.iter().map(DirectiveView::from).collect(),
     }
 }
 

@@ -3,13 +3,7 @@
 
 mod attempts;
 
-use alloc::{
-    borrow::ToOwned,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
 use serde::Serialize;
 
 pub use attempts::AttemptView;
@@ -34,7 +28,10 @@ use crate::{
     event::Event,
     graph::{Ix, NodeKind},
     id::{AgentName, AtomId, AttemptId, Digest},
-    state::{AtomStatus, Check, Entry, EntryKind, FreeValue, State, Task, TryEnd, atom::Rest},
+    state::{
+        AtomStatus, Check, Entry, EntryKind, FreeValue, State, Task, TryEnd, atom::Rest,
+        record::Choices,
+    },
     world::{World, long_phase},
 };
 
@@ -133,7 +130,11 @@ pub struct BranchView {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TryView {
     pub context: Digest,
-    pub choices: BTreeMap<String, String>,
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "alloc::collections::BTreeMap<String, String>")
+    )]
+    pub choices: Choices,
     pub attempts: u32,
     pub repairs: u32,
     /// The change that did not merge, until another lands.
@@ -256,11 +257,7 @@ fn checks(task: Option<&Task>) -> Vec<String> {
 fn try_view(tried: &crate::state::Try) -> TryView {
     TryView {
         context: tried.context.clone(),
-        choices: tried
-            .choices
-            .iter()
-            .map(|(group, choice)| (group.to_string(), choice.to_string()))
-            .collect(),
+        choices: tried.choices.clone(),
         attempts: tried.attempts,
         repairs: tried.repairs,
         conflict: tried.conflict.as_ref().map(|conflict| ConflictView {

@@ -229,20 +229,20 @@ fn limits(page: &mut Page, shown: &AgreementView) {
     let constraints = &shown.world.state.objective.constraints;
     let attempt = constraints.attempt_timeout.as_ref();
     let budget = constraints.budget.time.as_ref();
+    let words = render::BoundWords::of(&shown.bound);
     page.whole(Line::of(format!(
         "at most {}, then it ends; {} an attempt; {}{}",
-        render::most_of(&shown.bound),
+        words.attempts,
         attempt.map_or("30m", |length| length.as_str()),
         budget.map_or("no time budget".to_owned(), |length| format!("{} in all", length.as_str())),
-        render::kept_of(&shown.bound),
+        words.kept,
     )));
     page.whole(Line::of(format!(
         "  (and {} transient retries an attempt, {REPAIRS_MAX} repairs and {INTERRUPTIONS_MAX} interruptions an atom)",
         constraints.max_transient(),
     )));
-    let questions = render::questions_of(&shown.bound);
-    if !questions.is_empty() {
-        page.whole(Line::of(format!("  (and {questions})")));
+    if !words.questions.is_empty() {
+        page.whole(Line::of(format!("  (and {})", words.questions)));
     }
 }
 

@@ -1,6 +1,6 @@
-//! The conditions under which `watch` ends or redirects a run, each at most once.
+//! The conditions under which `watch` ends a run, each at most once.
 //!
-//! Invariant: it acts by the same commits as a person's command, in the name of `watch`, with the condition as the reason.
+//! Invariant: it acts by the same commit as a person's command, in the name of `watch`, with the condition as the reason.
 
 use std::sync::Arc;
 
@@ -10,33 +10,26 @@ use descent_core::{
     world::World,
 };
 
-use super::{WatchArgs, actions::WatchClient};
+use super::actions::WatchClient;
 use crate::{
-    cli::{
-        context::Context,
-        redirect::{self, RedirectArgs},
-    },
+    cli::context::Context,
     clock::{self, Clock, Stopwatch},
     failure::Failure,
-    ops::{self, redirect::Unchanged, stop::StopRequest, watch::WatchReport},
+    ops::{self, stop::StopRequest, watch::WatchReport},
     store::Store,
 };
 
 /// All conditions of one watch.
 pub(super) struct Conditions<'a> {
-    context: &'a Context,
     client: WatchClient<'a>,
-    /// The flags of the redirect: files that they name are read when it is made.
-    redirect: &'a RedirectArgs,
     rules: Vec<Rule>,
     progress: ProgressMark,
 }
 
-/// A condition, and what follows; it is gone once it was met.
+/// A condition; it is gone once it was met.
 struct Rule {
     when: When,
     after: DurationText,
-    then: Then,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,12 +38,6 @@ enum When {
     Stalled,
     /// The loop gives no sign of life.
     Hung,
-}
-
-#[derive(Debug, Clone, Copy)]
-enum Then {
-    Stop,
-    Redirect,
 }
 
 /// The best that was seen, and how long ago.
@@ -63,57 +50,18 @@ struct ProgressMark {
 
 /// A condition that was met.
 pub(super) struct Fired {
-    then: Then,
-    when: When,
-    after: DurationText,
+    rule: Rule,
+    /// The condition, and for how long it was so.
     reason: String,
     /// For whoever watches.
     pub(super) words: String,
 }
 
 impl<'a> Conditions<'a> {
-    pub(super) fn of(
-        context: &'a Context,
-        flags: &'a WatchArgs,
-        store: &mut Store,
-    ) -> Result<Self, Failure> {
-        let mut rules = Vec::new();
-        for text in &flags.stop_when {
-            let (when, after) = condition("--stop-when", text)?;
-            rules.push(Rule { when, after, then: Then::Stop });
-        }
-        let order = redirect::order_of(context, &flags.redirect, store)?;
-        let client = WatchClient::new(context);
-        match &flags.redirect_when {
-            Some(text) => {
-                let (when, after) = condition("--redirect-when", text)?;
-                if when == When::Hung {
-                    let hint = "--stop-when hung=60s ends such a loop";
-                    return Err(Failure::usage("a loop that hangs reads no redirect", hint));
-                }
-                if order.redirect.is_empty() {
-                    let hint = "name a change: --redirect-when stalled=15m --select GROUP=CHOICE";
-                    return Err(Failure::usage("--redirect-when changes nothing", hint));
-                }
-                // A mistake is told now, and not in the night.
-                let loaded = store.read()?;
-                ops::redirect::plan(&client, &loaded.state, &order)?.ok();
-                let then = Then::Redirect;
-                rules.push(Rule { when, after, then });
-            }
-            None if !order.redirect.is_empty() || order.reason.is_some() => {
-                let hint = "--redirect-when stalled=15m, or descent redirect for a change at once";
-                return Err(Failure::usage("a change without its condition", hint));
-            }
-            None => {}
-        }
-        Ok(Self {
-            context,
-            client,
-            redirect: &flags.redirect,
-            rules,
-            progress: ProgressMark::new(clock::real()),
-        })
+    pub(super) fn of(context: &'a Context, stop_when: &[String]) -> Result<Self, Failure> {
+        let rules = stop_when.iter().map(|text| condition(text)).collect::<Result<_, _>>()?;
+        let progress = ProgressMark::new(clock::real());
+        Ok(Self { client: WatchClient::new(context), rules, progress })
     }
 
     /// The first condition that is met now.
@@ -139,57 +87,27 @@ impl<'a> Conditions<'a> {
             When::Stalled => "nothing was solved, and no more checks hold",
             When::Hung => "the loop gave no sign of life",
         };
-        let reason = format!("watch: {what} for {}", rule.after.as_str());
-        let action = match rule.then {
-            Then::Stop => "the run is stopped",
-            Then::Redirect => "the run is redirected",
+        let reason = format!("{what} for {}", rule.after.as_str());
+        Some(Fired { words: format!("{reason}: the run is stopped"), rule, reason })
+    }
+
+    /// Ends the run. A stop of a stalled run that could not be made is tried again after the same time.
+    pub(super) fn act(&mut self, store: &mut Store, fired: Fired) -> Result<(), Failure> {
+        let stop = StopRequest {
+            // A loop that hangs reads no request.
+            kind: match fired.rule.when {
+                When::Stalled => RequestKind::Stop,
+                When::Hung => RequestKind::StopNow,
+            },
+            reason: Some(format!("watch: {}", fired.reason)),
+            waits: true,
         };
-        Some(Fired {
-            words: format!("{what} for {}: {action}", rule.after.as_str()),
-            then: rule.then,
-            when: rule.when,
-            after: rule.after,
-            reason,
-        })
-    }
-
-    /// Carries it out; true if the run has ended by it. A stop or redirect of a stalled run that
-    /// could not be made is tried again after the same time.
-    pub(super) fn act(&mut self, store: &mut Store, fired: Fired) -> Result<bool, Failure> {
-        let (when, after, then) = (fired.when, fired.after.clone(), fired.then);
-        let done = self.carry_out(store, fired);
-        if done.is_err() && when == When::Stalled {
+        let done = ops::stop::stop(&self.client, store, &stop);
+        if done.is_err() && fired.rule.when == When::Stalled {
             self.progress.since.lap_ms();
-            self.rules.push(Rule { when, after, then });
+            self.rules.push(fired.rule);
         }
-        done
-    }
-
-    fn carry_out(&self, store: &mut Store, fired: Fired) -> Result<bool, Failure> {
-        match fired.then {
-            Then::Stop => {
-                let stop = StopRequest {
-                    // A loop that hangs reads no request.
-                    kind: match fired.when {
-                        When::Stalled => RequestKind::Stop,
-                        When::Hung => RequestKind::StopNow,
-                    },
-                    reason: Some(fired.reason),
-                    waits: true,
-                };
-                ops::stop::stop(&self.client, store, &stop)?;
-                Ok(true)
-            }
-            Then::Redirect => {
-                let mut order = redirect::order_of(self.context, self.redirect, store)?;
-                let said = order.reason.take().map(|words| format!("{words} ({})", fired.reason));
-                order.reason = said.or(Some(fired.reason));
-                let loaded = ops::current(&self.client, store)?;
-                match ops::redirect::redirect(&self.client, store, loaded, &order, None)? {
-                    Ok(_) | Err(Unchanged) => Ok(false),
-                }
-            }
-        }
+        done.map(|_| ())
     }
 }
 
@@ -217,10 +135,10 @@ impl ProgressMark {
     }
 }
 
-/// `stalled=15m` as its parts.
-fn condition(flag: &str, text: &str) -> Result<(When, DurationText), Failure> {
+/// Reads `stalled=15m`.
+fn condition(text: &str) -> Result<Rule, Failure> {
     let hint = "stalled=15m, or hung=60s";
-    let wrong = || Failure::usage(format!("{flag} {text}: that is no condition"), hint);
+    let wrong = || Failure::usage(format!("--stop-when {text}: that is no condition"), hint);
     let (name, after) = text.split_once('=').ok_or_else(wrong)?;
     let when = match name.trim() {
         "stalled" => When::Stalled,
@@ -228,5 +146,5 @@ fn condition(flag: &str, text: &str) -> Result<(When, DurationText), Failure> {
         _ => return Err(wrong()),
     };
     let after = DurationText::parse(after).filter(|after| after.ms > 0);
-    Ok((when, after.ok_or_else(wrong)?))
+    Ok(Rule { when, after: after.ok_or_else(wrong)? })
 }

@@ -6,7 +6,7 @@ use descent_core::{
     world::World,
 };
 
-use super::{keys::HELP, scene::output_rows};
+use super::{HELP, scene::output_rows};
 use crate::{
     failure::Failure,
     ops::{

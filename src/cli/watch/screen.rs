@@ -1,5 +1,6 @@
 //! The session at a terminal: it looks, draws, and does what the keys ask for, until the person leaves.
 
+use crate::cli::watch::{FOOT, key};
 use std::{ffi::OsString, time::Duration};
 
 use descent_core::{
@@ -9,10 +10,8 @@ use descent_core::{
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    actions,
+    FindingsWatch, KeyCommand, actions,
     conditions::Conditions,
-    findings::FindingsWatch,
-    keys::{self, KeyCommand},
     pages::OpenPage,
     scene::{WatchHistory, output_rows},
 };
@@ -101,12 +100,11 @@ pub(super) fn show(
             if let Some(fired) = conditions.fired(&session.look) {
                 let words = fired.words.clone();
                 match conditions.act(session.lookout.store(), fired) {
-                    Ok(true) => {
+                    Ok(()) => {
                         drop(screen);
                         context.out.say(&words);
                         return Ok(End::Code(exit::STOPPED));
                     }
-                    Ok(false) => session.say(Ok(words)),
                     // The other conditions are still looked for.
                     Err(failure) => session.say(Err(failure)),
                 }
@@ -248,7 +246,7 @@ impl<'a> Session<'a> {
                 Line::new().strong(format!("does it hold? y/n  {}", render::line(name)))
             }
             (None, Some(message)) => message.clone(),
-            (None, None) => Line::new().dim(keys::FOOT),
+            (None, None) => Line::new().dim(FOOT),
         }
     }
 
@@ -272,7 +270,7 @@ impl<'a> Session<'a> {
         if let Some(question) = self.question.take() {
             return self.answer(question, event);
         }
-        let Some(key) = keys::key(event) else {
+        let Some(key) = key(event) else {
             return Next::GoOn;
         };
         match key {

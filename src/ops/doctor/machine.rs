@@ -1,42 +1,16 @@
-//! The abilities of the machine: clocks, ways to end processes, file events, limits, and the terminal.
-
-use std::fs;
+//! The abilities of the machine: ways to end processes, the fence, and limits.
 
 use rustix::process::{Resource, getrlimit};
 
 use super::{super::fence::programs, Finding};
-use crate::{
-    clock, process,
-    render::{self, area},
-    store::StatePlace,
-    workspace::cache_dir,
-};
+use crate::{process, store::StatePlace, workspace::cache_dir};
 
 /// Enough for git, pipes and the program's own files, with some attempts side by side.
 const FILES_MIN: u64 = 256;
 const PROCESSES_MIN: u64 = 128;
-/// The columns that a page needs.
-const COLUMNS_MIN: usize = 60;
 
 pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
-    vec![clocks(), ending(), fence(place), events(), open_files(), processes(), terminal()]
-}
-
-fn clocks() -> Finding {
-    let has_boot_id = !process::boot_id().is_empty();
-    match (clock::tells_sleep(), has_boot_id) {
-        (true, true) => Finding::ok("clocks", "sleep and restarts of the machine can be told"),
-        (false, _) => Finding::degraded(
-            "clocks",
-            "the sleep of the machine cannot be told from work",
-            "a loop that slept may be shown as hung until its next beat",
-        ),
-        (true, false) => Finding::degraded(
-            "clocks",
-            "restarts of the machine cannot be told",
-            "what a killed run left is found by its mark alone",
-        ),
-    }
+    vec![ending(), fence(place), open_files(), processes()]
 }
 
 /// The fence that keeps attempts from writing the state.
@@ -72,25 +46,6 @@ fn ending() -> Finding {
     .mend("mount -t proc proc /proc, and see docs/processes.md")
 }
 
-fn events() -> Finding {
-    let read = |name: &str| {
-        let path = format!("/proc/sys/fs/inotify/{name}");
-        fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
-    };
-    let (Some(watches), Some(instances)) = (read("max_user_watches"), read("max_user_instances"))
-    else {
-        let means = "an edit of the state is noticed by polling, within a second";
-        return Finding::degraded("file events", "the system tells no limits of them", means);
-    };
-    let found = format!("{watches} watches, {instances} watchers for each account");
-    if watches < 16 || instances < 4 {
-        let means = "an edit of the state may be noticed by polling alone, within a second";
-        return Finding::degraded("file events", found, means)
-            .mend("sysctl fs.inotify.max_user_instances=128");
-    }
-    Finding::ok("file events", found)
-}
-
 fn open_files() -> Finding {
     let most = getrlimit(Resource::Nofile).current;
     limit("open files", "ulimit -n 1024", most, FILES_MIN)
@@ -110,28 +65,4 @@ fn limit(name: &'static str, mend: &str, most: Option<u64>, enough: u64) -> Find
             Finding::degraded(name, format!("at most {most}"), means).mend(mend)
         }
     }
-}
-
-fn terminal() -> Finding {
-    if !area::can_draw() {
-        return Finding::ok("terminal", "none, or a simple one: nothing is drawn");
-    }
-    let (columns, rows) = area::size();
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"]
-        .iter()
-        .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    let is_utf8 = locale.is_some_and(|locale| {
-        let locale = locale.to_lowercase();
-        locale.contains("utf-8") || locale.contains("utf8")
-    });
-    let colour = if render::is_coloured() { "colour" } else { "no colour" };
-    let found = format!("{columns} columns, {rows} rows, {colour}");
-    if columns < COLUMNS_MIN {
-        return Finding::degraded("terminal", found, "lines are cut short");
-    }
-    if !is_utf8 {
-        let means = "marks such as ✓ may look wrong";
-        return Finding::degraded("terminal", found, means).mend("export LANG=C.UTF-8");
-    }
-    Finding::ok("terminal", format!("{found}, UTF-8"))
 }

@@ -2,7 +2,7 @@
 
 use descent_core::{
     event::Event,
-    id::{AtomId, LessonId},
+    id::AtomId,
     state::{atom::AttentionCause, record::ReplanPlace},
 };
 
@@ -16,11 +16,10 @@ pub(super) fn planned(event: &Event) -> String {
     };
     let atoms = atoms.map(|atoms| format!("{}: ", count(atoms, "atom")));
     let what = atoms.unwrap_or_default() + &parts.join(", ");
-    let lessons: Vec<&str> = in_spite_of.iter().map(LessonId::as_str).collect();
-    let lessons = if lessons.is_empty() {
+    let lessons = if in_spite_of.is_empty() {
         String::new()
     } else {
-        format!("; its last attempt, so taken in spite of {}", listed(&lessons, NAMES_MAX))
+        format!("; its last attempt, so taken in spite of {}", listed(in_spite_of, NAMES_MAX))
     };
     let differs = if differs.is_empty() { String::new() } else { format!("; {}", line(differs)) };
     format!("{atom}{}: {what}{differs}{lessons}", taken("in", *ms))
@@ -81,6 +80,5 @@ pub(super) fn rested(atom: &AtomId, n: u32, alike: u32) -> String {
 
 /// Atoms that go on after their rest.
 pub(super) fn woken(atoms: &[AtomId]) -> String {
-    let names: Vec<String> = atoms.iter().map(ToString::to_string).collect();
-    format!("nothing else is left, so these go on: {}", listed(&names, NAMES_MAX))
+    format!("nothing else is left, so these go on: {}", listed(atoms, NAMES_MAX))
 }

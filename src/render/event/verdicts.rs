@@ -7,7 +7,7 @@ use descent_core::{
     verdict::Verdict,
 };
 
-use super::{NAMES_MAX, names, taken};
+use super::{NAMES_MAX, taken};
 use crate::render::{count, law::arrow, line, listed};
 
 pub(super) fn answered(event: &Event) -> String {
@@ -87,7 +87,7 @@ pub(super) fn checked(event: &Event) -> String {
         text += &format!(" ({held} of {}{rest})", count(*of, "check"));
     }
     if !open.is_empty() {
-        text += &format!("; still open: {}", listed(&names(open), NAMES_MAX));
+        text += &format!("; still open: {}", listed(open, NAMES_MAX));
     }
     text
 }

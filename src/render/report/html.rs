@@ -112,7 +112,7 @@ fn items(items: &[Item]) -> String {
 
 fn content(item: &Item) -> String {
     let mut html = String::new();
-    for piece in &item.pieces {
+    for piece in item.pieces() {
         // Writing to a text does not fail.
         let _ = match piece {
             Piece::Text(text) => write!(html, "{}", escaped(text)),

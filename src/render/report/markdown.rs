@@ -12,8 +12,6 @@ use escape::{code, fence, text};
 
 /// A pull request takes 65,536 characters: room is left for a person's own words.
 const CHARS_MAX: usize = 60_000;
-/// Characters for the line that says what is left out of a section.
-const NOTE_CHARS: usize = 80;
 /// Lines at most of an output in a long report.
 const SHORT_OUTPUT_LINES: usize = 3;
 
@@ -28,152 +26,69 @@ enum OutputShare {
 /// Without the last line feed. A long report loses its outputs first, then items of its longest sections.
 pub fn markdown(report: &Report) -> String {
     let outline = outline(report);
-    let end = end(report);
-    for share in [OutputShare::Whole, OutputShare::LastLines, OutputShare::Nothing] {
-        let written = Written::of(&outline, share);
-        if written.chars(&end) <= CHARS_MAX {
-            return written.joined(&end);
+    let end =
+        format!("Of the state {} at serial {}.", code(report.lineage.as_str()), report.serial);
+    for share in [OutputShare::Whole, OutputShare::LastLines] {
+        let text = written(&outline, share, CHARS_MAX, &end);
+        if text.chars().count() <= CHARS_MAX {
+            return text;
         }
     }
-    let mut written = Written::of(&outline, OutputShare::Nothing);
-    written.shorten(CHARS_MAX.saturating_sub(written.fixed_chars(&end)));
-    written.joined(&end)
-}
-
-fn end(report: &Report) -> String {
-    let lineage = code(report.lineage.as_str());
-    format!("Of the state {lineage} at serial {}.", report.serial)
-}
-
-struct Written<'o> {
-    title: String,
-    sections: Vec<WrittenSection<'o>>,
-    has_outputs: bool,
-}
-
-struct WrittenSection<'o> {
-    of: &'o Section,
-    /// Each as one or more lines.
-    items: Vec<String>,
-    note: String,
-}
-
-impl<'o> Written<'o> {
-    fn of(outline: &'o Outline, share: OutputShare) -> Self {
-        let sections = outline.sections.iter().map(|of| WrittenSection {
-            of,
-            items: of.items.iter().map(|one| item(one, share)).collect(),
-            note: String::new(),
-        });
-        Self {
-            title: format!("# {}", text(&outline.title)),
-            sections: sections.collect(),
-            has_outputs: share != OutputShare::Nothing,
+    let end = format!("The outputs are left out: `descent report --json` has them.\n\n{end}");
+    let mut section_max = CHARS_MAX;
+    loop {
+        let text = written(&outline, OutputShare::Nothing, section_max, &end);
+        if text.chars().count() <= CHARS_MAX || section_max == 0 {
+            return text;
         }
-    }
-
-    fn chars(&self, end: &str) -> usize {
-        let sections = self.sections.iter().map(WrittenSection::chars);
-        self.fixed_chars(end) + sections.sum::<usize>()
-    }
-
-    /// Everything but the items of the sections.
-    fn fixed_chars(&self, end: &str) -> usize {
-        let headings =
-            self.sections.iter().map(|section| heading(section.of.title).chars().count());
-        let whole = [&self.title, end, self.outputs_note()];
-        let whole = whole.iter().map(|part| part.chars().count() + 2);
-        whole.sum::<usize>() + headings.map(|chars| chars + 2 + NOTE_CHARS).sum::<usize>()
-    }
-
-    fn outputs_note(&self) -> &'static str {
-        if self.has_outputs {
-            ""
-        } else {
-            "The outputs are left out: `descent report --json` has them."
-        }
-    }
-
-    /// Cuts every section that is longer than the others' share down to it.
-    fn shorten(&mut self, chars_max: usize) {
-        let mut lengths: Vec<usize> = self.sections.iter().map(WrittenSection::chars).collect();
-        lengths.sort_unstable();
-        let (mut left, mut share) = (chars_max, 0);
-        for (place, length) in lengths.iter().enumerate() {
-            let sections = lengths.len() - place;
-            share = left / sections;
-            if *length > share {
-                break;
-            }
-            left -= length;
-        }
-        for section in &mut self.sections {
-            section.shorten(share);
-        }
-    }
-
-    fn joined(&self, end: &str) -> String {
-        let mut parts = vec![self.title.clone()];
-        for section in &self.sections {
-            parts.push(heading(section.of.title));
-            let note = Some(&section.note).filter(|note| !note.is_empty());
-            let lines: Vec<&str> = if section.of.keeps_the_end {
-                note.into_iter().chain(&section.items).map(String::as_str).collect()
-            } else {
-                section.items.iter().chain(note).map(String::as_str).collect()
-            };
-            parts.push(lines.join("\n"));
-        }
-        parts.push(self.outputs_note().to_owned());
-        parts.push(end.to_owned());
-        parts.retain(|part| !part.is_empty());
-        parts.join("\n\n")
+        section_max -= (section_max / 16).max(1);
     }
 }
 
-fn heading(title: &str) -> String {
-    format!("## {title}")
+fn written(outline: &Outline, share: OutputShare, section_max: usize, end: &str) -> String {
+    let mut parts = vec![format!("# {}", text(&outline.title))];
+    for section in &outline.sections {
+        parts.push(format!("## {}", section.title));
+        parts.push(lines_of(section, share, section_max).join("\n"));
+    }
+    parts.push(end.to_owned());
+    parts.join("\n\n")
 }
 
-impl WrittenSection<'_> {
-    fn chars(&self) -> usize {
-        self.items.iter().map(|item| item.chars().count() + 1).sum()
+/// The items of a section; a long one is cut where it matters least. An item goes with those below it.
+fn lines_of(section: &Section, share: OutputShare, chars_max: usize) -> Vec<String> {
+    let mut lines: Vec<String> = section.items.iter().map(|one| item(one, share)).collect();
+    let all = lines.len();
+    let mut chars: usize = lines.iter().map(|line| line.chars().count() + 1).sum();
+    if chars <= chars_max {
+        return lines;
     }
-
-    /// Leaves items out until the others have at most so many characters. An item goes with those below it.
-    fn shorten(&mut self, chars_max: usize) {
-        let mut chars = self.chars();
-        let all = self.items.len();
-        if chars <= chars_max {
-            return;
+    if section.keeps_the_end {
+        let is_below = |place: usize| section.items.get(place).is_some_and(|item| item.depth > 0);
+        let mut first = 0;
+        while first < all && (chars > chars_max || is_below(first)) {
+            chars -= lines[first].chars().count() + 1;
+            first += 1;
         }
-        if self.of.keeps_the_end {
-            let mut first = 0;
-            let is_below =
-                |place: usize| self.of.items.get(place).is_some_and(|item| item.depth > 0);
-            while first < all && (chars > chars_max || is_below(first)) {
-                chars -= self.items[first].chars().count() + 1;
-                first += 1;
-            }
-            self.items.drain(..first);
-        } else {
-            while let Some(last) = self.items.pop() {
-                chars -= last.chars().count() + 1;
-                if chars <= chars_max {
-                    break;
-                }
-            }
+        lines.drain(..first);
+    } else {
+        while chars > chars_max
+            && let Some(last) = lines.pop()
+        {
+            chars -= last.chars().count() + 1;
         }
-        let left_out = all - self.items.len();
-        self.note =
-            format!("- … {left_out} of {all} lines are left out: `descent report --json` has all");
     }
+    let left_out = all - lines.len();
+    let note =
+        format!("- … {left_out} of {all} lines are left out: `descent report --json` has all");
+    lines.insert(if section.keeps_the_end { 0 } else { lines.len() }, note);
+    lines
 }
 
 fn item(item: &Item, share: OutputShare) -> String {
     let indent = "  ".repeat(item.depth);
     let mut pieces = String::new();
-    for (place, piece) in item.pieces.iter().enumerate() {
+    for (place, piece) in item.pieces().into_iter().enumerate() {
         match piece {
             // A mark at the beginning would begin a block.
             Piece::Text(words) if place == 0 => pieces.push_str(&text(words)),

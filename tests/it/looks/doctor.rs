@@ -30,12 +30,9 @@ fn where_descent_can_run_it_says_so_and_leaves_nothing_with_and_without_a_state(
         "repository",
         "identity",
         "shell",
-        "clocks",
         "ending",
-        "file events",
         "open files",
         "processes",
-        "terminal",
     ] {
         let health = named(&found, name)["health"].as_str().expect("a word");
         assert!(["ok", "degraded"].contains(&health), "{name}: {health}");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     screen::Terminal,
-    world::{Ran, World, after, plan, task, with},
+    world::{World, after, plan, task, with},
 };
 
 /// A group whose first choice is refuted, whose second fails, whose third holds; and what comes before and after.
@@ -38,13 +38,6 @@ fn lost() -> World {
     world.align(&plan(WHOLE, json!({}), atoms));
     world.run().expect(5);
     world
-}
-
-#[track_caller]
-fn shows_all(ran: &Ran, words: &[&str]) {
-    for one in words {
-        assert!(ran.stdout.contains(one), "no `{one}` in:\n{}", ran.stdout);
-    }
 }
 
 #[test]
@@ -105,11 +98,6 @@ fn the_graph_for_programs_has_every_atom_and_every_arrow() {
             .unwrap()
             .contains(&json!({"from": "G", "to": "last", "kind": "before"}))
     );
-    let mermaid = world.descent(&["graph", "--format", "mermaid"]).expect(0);
-    shows_all(
-        &mermaid,
-        &["flowchart TD", "subgraph n", "<b>right</b>", " --> ", "class ", " chosen"],
-    );
 }
 
 #[test]
@@ -121,12 +109,10 @@ fn a_thousand_atoms_are_drawn_at_once() {
         atoms[format!("A{i}")] = with(task("true"), json!({"depends_on": deps}));
     }
     world.align(&plan(&["false"], json!({}), atoms));
-    for format in ["text", "mermaid"] {
-        let start = Instant::now();
-        let ran = world.descent(&["graph", "--format", format]).expect(0);
-        assert!(start.elapsed() < Duration::from_secs(5), "{format}: {:?}", start.elapsed());
-        assert!(ran.stdout.lines().count() >= 1_000, "{format}");
-    }
+    let start = Instant::now();
+    let ran = world.descent(&["graph"]).expect(0);
+    assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
+    assert!(ran.stdout.lines().count() >= 1_000);
 }
 
 #[test]

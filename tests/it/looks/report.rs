@@ -44,7 +44,7 @@ fn a_report_tells_a_run_in_every_format_the_same_each_time_and_changes_nothing()
     assert_eq!((&right["state"], &right["solved"]["attempt"]), (&json!("resolved"), &json!(1)));
     assert_eq!(right["solved"]["evidence"][0]["verdict"], "pass");
     let md = world.descent(&["report"]).expect(0);
-    let md = md.shows("- **completed** (`base_case`)").shows("Switched `G`: `bad` → `wrong`");
+    let md = md.shows("- **completed** (`base_case`)").shows("switched: G: bad → wrong");
     md.shows("**pass** `grep -q right f` (exit 0").shows("- `descent apply`");
     let junit = world.descent(&["report", "--format", "junit"]).expect(0);
     let junit = junit.shows("tests=\"7\" skipped=\"2\" failures=\"0\" errors=\"0\"");

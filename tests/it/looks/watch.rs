@@ -66,28 +66,12 @@ fn a_run_that_stalls_is_stopped_in_the_name_of_watch() {
 }
 
 #[test]
-fn a_run_that_stalls_is_redirected_once_and_goes_on() {
-    let world = World::new();
-    let mut run = begun(&world);
-    let when = ["watch", "--redirect-when", "stalled=300ms", "--select", "G=A2"];
-    let watch = world.descent(&when).expect(0);
-    watch.says("the run is redirected").shows("completed");
-    run.wait().expect(0);
-    let corrections = world.state()["corrections"].clone();
-    assert_eq!(corrections.as_array().map(Vec::len), Some(1), "{corrections}");
-    assert_eq!(corrections[0]["by"], "watch");
-}
-
-#[test]
 fn a_condition_that_says_nothing_is_refused() {
     let world = World::new();
     waiting(&world);
     for (args, words) in [
         (&["--stop-when", "bored=3m"][..], "--stop-when bored=3m: that is no condition"),
         (&["--stop-when", "stalled=soon"], "that is no condition"),
-        (&["--redirect-when", "stalled=3m"], "--redirect-when changes nothing"),
-        (&["--redirect-when", "hung=3m", "--select", "G=A2"], "reads no redirect"),
-        (&["--select", "G=A2"], "a change without its condition"),
     ] {
         let args = [&["watch"], args].concat();
         world.descent(&args).expect(2).says(words);
@@ -172,15 +156,4 @@ fn a_watch_whose_terminal_is_gone_ends() {
     wait_for("its end", || !is_watching(&world));
     world.touch("go");
     run.wait().expect(0);
-}
-
-#[test]
-fn a_redirect_that_cannot_be_made_is_refused_before_anything_is_watched() {
-    let world = World::new();
-    waiting(&world);
-    let when = ["watch", "--redirect-when", "stalled=1s"];
-    let wrong = [&when[..], &["--select", "G=A9"]].concat();
-    world.descent(&wrong).expect(65).says("A9");
-    let dry = [&when[..], &["-n", "--select", "G=A2"]].concat();
-    world.descent(&dry).expect(2).says("-n and --abort");
 }

@@ -93,7 +93,7 @@ fn a_task_that_failed_for_good_is_planned_anew_and_the_run_completes() {
     let shown = |command: &[&str], words: &str| drop(world.descent(command).expect(0).shows(words));
     shown(&["log"], "A becomes a step that plans");
     shown(&["why", "A"], "becomes a step that plans");
-    shown(&["report"], "plans anew: A failed for good");
+    shown(&["report"], "becomes a step that plans: A failed for good");
     shown(&["graph"], "├ ✓ A-1");
 }
 

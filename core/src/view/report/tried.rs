@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use super::super::{
     choices::{ChoiceView, choices},
-    log::failed_checks,
+    log::{event_of, failed_checks},
 };
 use crate::{
-    event::ChoiceChange,
+    event::{ChoiceChange, Event},
     fingerprint,
     id::{AgentName, AtomId, AttemptId, Digest},
     state::{
@@ -25,7 +25,7 @@ use crate::{
 };
 
 /// As far as the state keeps it: older failures are left out of a long trail.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TriedReport {
     /// Failures that are alike together, by the first of each.
@@ -43,6 +43,9 @@ pub struct TriedReport {
     pub probes: Vec<ProbeReport>,
     /// Parts of plans that their budgets left open.
     pub dropped: Vec<DroppedReport>,
+    /// All of these but failures and choices, in their order.
+    #[serde(skip)]
+    pub story: Vec<Event>,
 }
 
 #[derive(Debug, Serialize)]
@@ -158,17 +161,27 @@ pub(super) fn tried(world: &World) -> TriedReport {
     let mut tried = TriedReport {
         failures: failures(world),
         choices: choices(world),
-        refuted: Vec::new(),
-        backtracks: Vec::new(),
-        replans: Vec::new(),
-        changes: Vec::new(),
-        probes: Vec::new(),
-        dropped: Vec::new(),
+        story: world.state.trail.iter().filter_map(|entry| told(entry)).collect(),
+        ..TriedReport::default()
     };
     for entry in world.state.trail.iter() {
         add(&mut tried, entry);
     }
     tried
+}
+
+fn told(entry: &Entry) -> Option<Event> {
+    let is_told = matches!(
+        entry.kind,
+        EntryKind::Refuted(_)
+            | EntryKind::Backtrack(_)
+            | EntryKind::Refine(_)
+            | EntryKind::Plan(_)
+            | EntryKind::Replan(_)
+            | EntryKind::Drop(_)
+            | EntryKind::Probe(_)
+    );
+    is_told.then(|| event_of(entry)).flatten()
 }
 
 fn add(tried: &mut TriedReport, entry: &Entry) {

@@ -2,7 +2,6 @@
 
 use alloc::{
     borrow::ToOwned,
-    collections::BTreeMap,
     string::{String, ToString},
     sync::Arc,
     vec::Vec,
@@ -12,11 +11,14 @@ use serde::Serialize;
 use crate::{
     graph::Ix,
     id::{AtomId, AttemptId, CommitId, Digest},
-    state::{Binding, Entry, EntryKind, FreeValue, SideFile, TryEnd, record::FailureEntry},
+    state::{
+        Binding, Entry, EntryKind, FreeValue, SideFile, TryEnd,
+        record::{Choices, FailureEntry},
+    },
     world::{World, doubts::doubts},
 };
 
-#[derive(Debug, Serialize)]
+#[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttemptView {
     pub atom: AtomId,
@@ -39,7 +41,11 @@ pub struct AttemptView {
     /// Equal for failures that are alike.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub fingerprint: String,
-    pub choices: BTreeMap<String, String>,
+    #[cfg_attr(
+        feature = "schema",
+        schemars(with = "alloc::collections::BTreeMap<String, String>")
+    )]
+    pub choices: Choices,
     pub evidence: Vec<FreeValue>,
     pub files: Vec<String>,
     /// The files that a failed one had changed.
@@ -81,10 +87,10 @@ pub struct SideFileView {
 }
 
 /// The choices of a context that was tried.
-fn choices_of(world: &World, atom: &AtomId, context: &str) -> BTreeMap<String, String> {
+fn choices_of(world: &World, atom: &AtomId, context: &str) -> Choices {
     let tries = crate::search::tries(&world.state, atom);
     let tried = tries.iter().find(|tried| tried.context.as_str() == context);
-    tried.map(|tried| pairs(&tried.choices)).unwrap_or_default()
+    tried.map(|tried| tried.choices.clone()).unwrap_or_default()
 }
 
 pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
@@ -100,11 +106,11 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
         .collect();
     for id in &ids {
         if let Some(binding) = world.state.bindings.get(*id) {
-            all.push(solved(id, binding, "solved", BTreeMap::new()));
+            all.push(solved(id, binding, "solved", Choices::new()));
         }
         for tried in crate::search::tries(&world.state, id) {
             if let Some(TryEnd::Parked(result)) = &tried.ended {
-                all.push(solved(id, result, "parked", pairs(&tried.choices)));
+                all.push(solved(id, result, "parked", tried.choices.clone()));
             }
         }
     }
@@ -115,15 +121,10 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
     all.extend(in_flight.filter(|intent| ids.contains(&&intent.atom)).map(|intent| AttemptView {
         n: u64::from(intent.n),
         started: intent.at.clone(),
-        choices: pairs(&intent.choices),
+        choices: intent.choices.clone(),
         ..ended(&intent.atom, Some(intent.id.clone()), "running", "")
     }));
     all
-}
-
-fn pairs(choices: &BTreeMap<AtomId, AtomId>) -> BTreeMap<String, String> {
-    let pair = |(group, choice): (&AtomId, &AtomId)| (group.to_string(), choice.to_string());
-    choices.iter().map(pair).collect()
 }
 
 fn failed(world: &World, failure: &FailureEntry, at: &str) -> AttemptView {
@@ -156,23 +157,8 @@ fn ended(atom: &AtomId, attempt: Option<AttemptId>, ended: &'static str, at: &st
         attempt,
         n: 1,
         ended,
-        started: String::new(),
         at: at.to_owned(),
-        class: String::new(),
-        reason: String::new(),
-        fingerprint: String::new(),
-        choices: BTreeMap::new(),
-        evidence: Vec::new(),
-        files: Vec::new(),
-        changed: Vec::new(),
-        commit: None,
-        summary: String::new(),
-        value: None,
-        handoff: None,
-        unclear: false,
-        unclear_because: String::new(),
-        output: String::new(),
-        whole: None,
+        ..AttemptView::default()
     }
 }
 
@@ -202,12 +188,7 @@ fn doubtful(world: &World, ids: &[&AtomId]) -> Vec<AttemptView> {
     world.state.trail.iter().filter_map(view).collect()
 }
 
-fn solved(
-    atom: &AtomId,
-    result: &Binding,
-    how: &'static str,
-    choices: BTreeMap<String, String>,
-) -> AttemptView {
+fn solved(atom: &AtomId, result: &Binding, how: &'static str, choices: Choices) -> AttemptView {
     AttemptView {
         n: u64::from(result.attempts),
         reason: result.summary.clone(),

@@ -1,71 +1,115 @@
-//! How the run ended, what it spent, and what comes next.
+//! The agreement with its checks, how the run ended, what it spent, and what comes next.
 
 use descent_core::{
-    state::JudgedBy,
-    view::report::{AccountReport, OutcomeReport, Report},
+    state::{JudgedBy, limits},
+    view::report::{AccountReport, AgreementReport, LeafReport, OutcomeReport, Report},
 };
 
-use super::{ANSWER_MAX, Item};
-use crate::render::{count, time, usage, usage_of_agent};
+use super::{Item, after, choices, code, commit, facts, prose, row, said, word};
+use crate::render::{count, report::plain::flat, time, usage, usage_of_agent};
 
-/// Hexadecimal digits of a commit that are shown.
-pub(super) const COMMIT_CHARS: usize = 12;
+/// Characters at most of the final answer.
+const ANSWER_MAX: usize = 4_000;
 
-pub(super) fn outcome(report: &Report) -> Vec<Item> {
-    let outcome = &report.outcome;
-    let mut items = vec![head(outcome)];
-    items.extend(answer(outcome));
-    if outcome.changed_since {
-        let words = "A person changed something since; the next run goes on from there.";
-        items.push(Item::at(0).text(words));
+pub(super) fn agreement(agreed: &AgreementReport) -> Vec<Item> {
+    let mut items = Vec::new();
+    if !agreed.raw_input.trim().is_empty() && agreed.raw_input.trim() != agreed.goal.trim() {
+        let item = Item::at(0, "First asked, before what is agreed on now:");
+        items.push(Item { words: said(&agreed.raw_input), ..item });
     }
-    items.extend(outcome.account.iter().flat_map(account));
-    if let Some(verdict) = &outcome.verdict {
-        let whole = if verdict.pristine { ", in a fresh checkout" } else { "" };
-        let words = format!("{} of {} checks held on the result{whole}", verdict.held, verdict.of);
-        let item = Item::at(0).text(words);
-        items.push(if verdict.choices.is_empty() {
-            item
-        } else {
-            item.text(", made with ").choices(&verdict.choices)
-        });
-    }
-    // Before anything is solved, the result is what the run started from.
-    let made = outcome.commit.as_ref();
-    if let Some(commit) = made.filter(|commit| outcome.base.as_ref() != Some(*commit)) {
-        let item = Item::at(0).text("Result: commit ").code(short(commit.as_str()));
-        items.push(match &outcome.base {
-            Some(base) => item.text(", from ").code(short(base.as_str())),
-            None => item,
-        });
-    }
-    for open in &outcome.open {
-        let item = Item::at(0).word("open").text(" ").code(open.atom.as_str());
-        let item = item.text(": ").text(&open.description);
-        items.push(match &open.reason {
-            Some(reason) => item.text(" (failed: ").text(reason).text(")"),
-            None => item,
-        });
-    }
-    for doubt in &outcome.doubts {
-        let item = Item::at(0).word("in doubt").text(" ").code(doubt.attempt.as_str());
-        let why = doubt.reason.as_deref().unwrap_or_default();
-        items.push(item.text(": nobody knows whether its effect happened; ").text(why));
-    }
-    for check in &outcome.unsteady {
-        let words = ": it failed at align on the same files";
-        items.push(Item::at(0).word("unsteady").text(" ").code(check).text(words));
+    let texts = [
+        after("Why: ", &agreed.background_intent),
+        after("To be delivered: ", &agreed.deliverables),
+        after("Done when: ", &agreed.definition_of_done),
+        agreed.scope.as_ref().map(|one| after("Scope: ", &limits::plain(one))).unwrap_or_default(),
+        agreed
+            .clarifications
+            .as_ref()
+            .map(|one| after("Clarified: ", &limits::plain(one)))
+            .unwrap_or_default(),
+    ];
+    items.extend(texts.into_iter().filter(|text| !text.is_empty()).map(|text| Item::at(0, text)));
+    if !agreed.constraints.is_empty() {
+        let one = |key, value| format!("{} = {}", code(key), code(limits::plain(value)));
+        let all: Vec<String> =
+            agreed.constraints.iter().map(|each| one(&each.key, &each.value)).collect();
+        items.push(Item::at(0, format!("Constraints: {}", all.join(", "))));
     }
     items
 }
 
+pub(super) fn leaf(leaf: &LeafReport) -> Item {
+    let verdict = match leaf.verdict.as_deref() {
+        Some("pass") => "pass",
+        Some("fail") => "fail",
+        Some(_) => "unknown",
+        None => "not evaluated",
+    };
+    let rule = leaf.rule.as_ref().map(|rule| format!(": {}", code(rule))).unwrap_or_default();
+    let number = leaf.number.as_ref().map(|number| format!("number {}", limits::plain(number)));
+    let took = leaf.duration_ms.map(|ms| format!("in {}", time(ms)));
+    let facts = facts([leaf.ended.clone(), number, took]);
+    let spared = if leaf.spared {
+        format!("; another choice of its {} holds", code("any"))
+    } else {
+        String::new()
+    };
+    let text = format!("{} {}{rule}{facts}{spared}", word(verdict), code(&leaf.check));
+    Item::at(0, text).printed(if verdict == "pass" { "" } else { &leaf.output })
+}
+
+pub(super) fn outcome(outcome: &OutcomeReport) -> Vec<Item> {
+    let mut texts = vec![head(outcome)];
+    if let Some(answer) = &outcome.answer {
+        // Words by code say what the other items say.
+        if answer.by == Some(JudgedBy::Model) {
+            let text = flat(&answer.text, ANSWER_MAX);
+            texts.push(format!("In words, by a model: {text}"));
+        }
+        texts.extend(answer.notes.iter().map(|note| after("note: ", note)));
+    }
+    texts.extend(outcome.unworded.iter().map(|one| {
+        format!("not worded by a model: {}: {}", code(&one.agent), prose(&one.because))
+    }));
+    if outcome.changed_since {
+        let words = "A person changed something since; the next run goes on from there.";
+        texts.push(words.to_owned());
+    }
+    texts.extend(outcome.account.iter().flat_map(account));
+    if let Some(verdict) = &outcome.verdict {
+        let whole = if verdict.pristine { ", in a fresh checkout" } else { "" };
+        let made = choices(", made with ", &verdict.choices);
+        let (held, of) = (verdict.held, verdict.of);
+        texts.push(format!("{held} of {of} checks held on the result{whole}{made}"));
+    }
+    // Before anything is solved, the result is what the run started from.
+    let made = outcome.commit.as_ref();
+    if let Some(made) = made.filter(|made| outcome.base.as_ref() != Some(*made)) {
+        let base = outcome.base.as_ref().map(|base| format!(", from {}", commit(base)));
+        texts.push(format!("Result: commit {}{}", commit(made), base.unwrap_or_default()));
+    }
+    texts.extend(outcome.open.iter().map(|open| {
+        let (head, about) = (word("open"), prose(&open.description));
+        let why = open.reason.as_ref().map(|why| format!(" (failed: {})", prose(why)));
+        format!("{head} {}: {about}{}", code(&open.atom), why.unwrap_or_default())
+    }));
+    texts.extend(outcome.doubts.iter().map(|doubt| {
+        let (head, why) = (word("in doubt"), doubt.reason.as_deref().unwrap_or_default());
+        let attempt = code(&doubt.attempt);
+        format!("{head} {attempt}: nobody knows whether its effect happened{}", after("; ", why))
+    }));
+    texts.extend(outcome.unsteady.iter().map(|check| {
+        format!("{} {}: it failed at align on the same files", word("unsteady"), code(check))
+    }));
+    texts.into_iter().map(|text| Item::at(0, text)).collect()
+}
+
 /// Who is accountable, and what the tasks took.
-fn account(account: &AccountReport) -> Vec<Item> {
-    let mut items = Vec::new();
-    if account.accountable.is_told() {
-        let item = Item::at(0).text("Accountable: ");
-        let role = account.accountable;
-        items.push(item.word(role.word()).text(": ").text(role.meaning()));
+fn account(account: &AccountReport) -> Vec<String> {
+    let mut texts = Vec::new();
+    let role = account.accountable;
+    if role.is_told() {
+        texts.push(format!("Accountable: {}: {}", word(role.word()), role.meaning()));
     }
     if let Some(metrics) = &account.metrics {
         let (first, later) = (metrics.solved_at_first, metrics.solved_later);
@@ -74,57 +118,26 @@ fn account(account: &AccountReport) -> Vec<Item> {
             (metrics.unsolved, "unsolved"),
             (metrics.rested, "rested"),
             (metrics.interruptions, "interrupted"),
+            (account.changes, "changes of the plan"),
         ];
         let more = more.iter().filter(|(n, _)| *n > 0);
         words.extend(more.map(|(n, what)| format!("{n} {what}")));
-        let mean = metrics.mean_attempts.iter();
-        words.extend(mean.map(|mean| format!("{mean} attempts each")));
-        if account.changes > 0 {
-            words.push(count(account.changes, "change") + " of the plan");
+        texts.push(format!("Tasks, those of earlier plans too: {}", words.join(", ")));
+    }
+    texts
+}
+
+fn head(outcome: &OutcomeReport) -> String {
+    let head = word(outcome.status);
+    match (outcome.ended, outcome.status) {
+        (false, "aligned") => format!("{head}: agreed, and not run yet"),
+        (false, _) => format!("{head}: it has not ended"),
+        (true, _) => {
+            let reason = code(outcome.reason.map_or("", |reason| reason.word()));
+            let at = after(", at ", outcome.at.as_deref().unwrap_or_default());
+            format!("{head} ({reason}): {}{at}", prose(&outcome.summary))
         }
-        let words = words.join(", ");
-        items.push(Item::at(0).text(format!("Tasks, those of earlier plans too: {words}")));
     }
-    items
-}
-
-/// The words of an agent about the ending. Those by code say what the other items say.
-fn answer(outcome: &OutcomeReport) -> Vec<Item> {
-    let mut items = Vec::new();
-    if let Some(answer) = &outcome.answer {
-        if answer.by == Some(JudgedBy::Model) {
-            items.push(Item::at(0).text("In words, by a model: ").prose(&answer.text, ANSWER_MAX));
-        }
-        let notes = answer.notes.iter();
-        items.extend(notes.map(|note| Item::at(0).text("note: ").text(note)));
-    }
-    let unworded = outcome.unworded.iter();
-    items.extend(unworded.map(|one| {
-        let item = Item::at(0).text("not worded by a model: ");
-        item.code(one.agent.as_str()).text(": ").text(&one.because)
-    }));
-    items
-}
-
-fn head(outcome: &OutcomeReport) -> Item {
-    let item = Item::at(0).word(outcome.status);
-    if !outcome.ended {
-        let words = match outcome.status {
-            "aligned" => ": agreed, and not run yet",
-            _ => ": it has not ended",
-        };
-        return item.text(words);
-    }
-    let reason = outcome.reason.map_or("", |reason| reason.word());
-    let item = item.text(" (").code(reason).text("): ").text(&outcome.summary);
-    match &outcome.at {
-        Some(at) => item.text(format!(", at {at}")),
-        None => item,
-    }
-}
-
-pub(super) fn short(commit: &str) -> String {
-    commit.chars().take(COMMIT_CHARS).collect()
 }
 
 pub(super) fn spent(report: &Report) -> Vec<Item> {
@@ -133,33 +146,21 @@ pub(super) fn spent(report: &Report) -> Vec<Item> {
     let others = [(spent.repairs, "repair"), (spent.transient, "passing failure")];
     let others = others.iter().filter(|(n, _)| *n > 0);
     words.extend(others.map(|(n, what)| count(n, what)));
-    let active = format!("{} of active time", time(spent.active_ms));
-    let mut items = vec![Item::at(0).text(format!("{}, {active}", words.join(", ")))];
+    words.push(format!("{} of active time", time(spent.active_ms)));
+    let mut items = vec![Item::at(0, words.join(", "))];
     let used = spent.usage.as_ref().map(usage);
-    items.extend(used.map(|used| Item::at(0).text(format!("Model usage: {used}"))));
+    items.extend(used.map(|used| Item::at(0, format!("Model usage: {used}"))));
     let agents = spent.by_agent.iter().map(usage_of_agent);
-    items.extend(agents.map(|agent| Item::at(1).text(agent)));
-    let mut tried: Vec<_> = report.work.iter().filter(|atom| atom.attempts > 0).collect();
+    items.extend(agents.map(|agent| Item::at(1, prose(&agent))));
+    let mut tried: Vec<_> = report.work.iter().filter(|atom| atom.attempts > 1).collect();
     tried.sort_by_key(|atom| std::cmp::Reverse(atom.attempts));
-    let mut tried = tried.into_iter().filter(|atom| atom.attempts > 1);
-    if let Some(first) = tried.next() {
-        let one = |item: Item, atom: &descent_core::view::report::AtomReport| {
-            item.code(atom.node.id.as_str()).text(format!(" {}", atom.attempts))
-        };
-        let item = one(Item::at(0).text("Atoms with more than one attempt: "), first);
-        let more = tried.clone().skip(super::NAMES_MAX).count();
-        let item = tried.take(super::NAMES_MAX).fold(item, |item, atom| one(item.text(", "), atom));
-        items.push(match more {
-            0 => item,
-            more => item.text(format!(" and {more} more")),
-        });
+    if !tried.is_empty() {
+        let each = tried.iter().map(|atom| format!("{} {}", code(&atom.node.id), atom.attempts));
+        items.push(Item::at(0, format!("Atoms with more than one attempt: {}", row(each))));
     }
     items
 }
 
-pub(super) fn next(report: &Report) -> Vec<Item> {
-    let one = |step: &String| {
-        if step.starts_with("descent ") { Item::at(0).code(step) } else { Item::at(0).text(step) }
-    };
-    report.next.iter().map(one).collect()
+pub(super) fn next(step: &String) -> Item {
+    Item::at(0, if step.starts_with("descent ") { code(step) } else { prose(step) })
 }
