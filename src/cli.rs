@@ -141,7 +141,7 @@ enum Command {
     /// Look at commands from elsewhere, and allow them
     Trust(trust::TrustArgs),
     /// Show the work graph
-    Graph,
+    Graph(graph::GraphArgs),
     /// Show what happened, and the state at a commit
     Log(log::LogArgs),
     /// Write the whole run as one text: md, junit, html, json
@@ -233,7 +233,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Apply(flags)) => apply::apply(&context, &flags),
         Some(Command::Why(flags)) => why::why(&context, &flags),
         Some(Command::Trust(flags)) => trust::trust(&context, &flags),
-        Some(Command::Graph) => graph::graph(&context),
+        Some(Command::Graph(flags)) => graph::graph(&context, &flags),
         Some(Command::Log(flags)) => log::log(&context, &flags),
         Some(Command::Report(flags)) => report::report(&context, &flags),
         Some(Command::Undo(flags)) => undo::undo(&context, &flags),

@@ -5,6 +5,7 @@
 
 pub mod area;
 mod carried;
+mod diagram;
 mod event;
 mod excerpt;
 mod graph;
@@ -29,6 +30,7 @@ use std::{
 };
 
 pub use carried::{Bounds, carried, visible};
+pub use diagram::mermaid;
 pub use event::{describe as describe_event, event};
 pub use excerpt::excerpt;
 pub use graph::{graph, lines as graph_lines};

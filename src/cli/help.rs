@@ -45,7 +45,7 @@ const EXAMPLES: [(&str, &str); 27] = [
     ("confirm", "descent confirm \"the page looks right\""),
     ("status", "descent status --exit-code"),
     ("watch", "descent watch --stop-when stalled=30m,hung=60s"),
-    ("graph", "descent graph --json"),
+    ("graph", "descent graph --format mermaid"),
     ("why", "descent why parser"),
     ("diff", "descent diff parser.3 --stat"),
     ("log", "descent log -n 20"),

@@ -5,13 +5,16 @@
 
 mod escape;
 
-use descent_core::view::report::Report;
+use descent_core::view::{graph::NodeView, report::Report};
 
 use super::outline::{Item, Outline, Piece, Section, outline};
+use crate::render::mermaid;
 use escape::{code, fence, text};
 
 /// A pull request takes 65,536 characters: room is left for a person's own words.
 const CHARS_MAX: usize = 60_000;
+/// A graph of more atoms is not drawn: nobody reads it on a page.
+const DRAWN_MAX: usize = 100;
 /// Lines at most of an output in a long report.
 const SHORT_OUTPUT_LINES: usize = 3;
 
@@ -26,8 +29,16 @@ enum OutputShare {
 /// Without the last line feed. A long report loses its outputs first, then items of its longest sections.
 pub fn markdown(report: &Report) -> String {
     let outline = outline(report);
-    let end =
-        format!("Of the state {} at serial {}.", code(report.lineage.as_str()), report.serial);
+    let nodes: Vec<&NodeView> = report.work.iter().map(|atom| &atom.node).collect();
+    let graph = match nodes.len() {
+        1..=DRAWN_MAX => format!("## The work graph\n\n```mermaid\n{}\n```\n\n", mermaid(&nodes)),
+        _ => String::new(),
+    };
+    let end = format!(
+        "{graph}Of the state {} at serial {}.",
+        code(report.lineage.as_str()),
+        report.serial
+    );
     for share in [OutputShare::Whole, OutputShare::LastLines] {
         let text = written(&outline, share, CHARS_MAX, &end);
         if text.chars().count() <= CHARS_MAX {
