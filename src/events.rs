@@ -5,6 +5,7 @@
 //! no error of the run. A run keeps its newest 16 MiB of each, a state its newest 20 runs.
 
 use std::{
+    fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
@@ -30,8 +31,8 @@ const RUNS_MAX: usize = 20;
 const HELD_BYTES_MAX: usize = 64 * 1024;
 /// The space that the disk must have left.
 const SPARE_BYTES: u64 = 16 * 1024 * 1024;
-/// How often lines that nobody follows are written.
-const WRITE_EVERY_MS: u64 = 1_000;
+/// How often the room and the names of the files are looked at.
+const LOOK_EVERY_MS: u64 = 1_000;
 /// Bytes that one look at the end of a file takes in.
 const LOOK_BYTES: u64 = 1024 * 1024;
 
@@ -95,14 +96,16 @@ const EVENTS: &str = "events";
 /// The same of inputs.
 const INPUTS: &str = "inputs";
 
-/// Writes the lines of one run of one kind. A directory or a file that was deleted is made anew.
+/// Writes the lines of one run of one kind.
 #[derive(Debug)]
 pub struct RunLog {
     dir: PathBuf,
     run: String,
+    file: Option<File>,
+    bytes: u64,
     clock: Arc<dyn Clock>,
-    /// Since something was written.
-    written: Option<Stopwatch>,
+    /// Since the last look at the room and at the names.
+    looked: Option<Stopwatch>,
     /// Lines that nobody follows, and that are written once in a while.
     held: String,
 }
@@ -129,7 +132,15 @@ impl RunLog {
         if files::make_dir(&dir).is_ok() {
             forget_older(&dir);
         }
-        Self { dir, run: run.to_string(), clock, written: None, held: String::new() }
+        Self {
+            dir,
+            run: run.to_string(),
+            file: None,
+            bytes: 0,
+            clock,
+            looked: None,
+            held: String::new(),
+        }
     }
 
     /// Appends lines of JSON.
@@ -142,8 +153,8 @@ impl RunLog {
     /// The same for a line that nobody waits for: it costs no call of its own.
     pub fn append_in_time(&mut self, line: &impl Serialize) {
         self.held += &(render::json_text(line) + "\n");
-        let is_recent = |written: &Stopwatch| written.passed_ms() < WRITE_EVERY_MS;
-        if self.held.len() > HELD_BYTES_MAX || !self.written.as_ref().is_some_and(is_recent) {
+        let is_recent = |looked: &Stopwatch| looked.passed_ms() < LOOK_EVERY_MS;
+        if self.held.len() > HELD_BYTES_MAX || !self.looked.as_ref().is_some_and(is_recent) {
             self.flush();
         }
     }
@@ -153,27 +164,53 @@ impl RunLog {
         if held.is_empty() {
             return;
         }
-        self.written = Some(Stopwatch::start(Arc::clone(&self.clock)));
         if let Err(error) = self.try_append(&held) {
             tracing::debug!(%error, "a line is not kept");
+            (self.file, self.looked) = (None, None);
         }
     }
 
-    fn try_append(&self, text: &str) -> io::Result<()> {
+    fn try_append(&mut self, text: &str) -> io::Result<()> {
+        let newest = newest(&self.dir, &self.run);
+        self.look(&newest)?;
+        if self.bytes + text.len() as u64 > BYTES_MAX {
+            self.file = None;
+            let before = older(&self.dir, &self.run);
+            files::remove(&before)?;
+            files::move_to(&newest, &before)?;
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => {
+                let file = files::append(&newest)?;
+                self.bytes = file.metadata()?.len();
+                self.file.insert(file)
+            }
+        };
+        file.write_all(text.as_bytes())?;
+        self.bytes += text.len() as u64;
+        Ok(())
+    }
+
+    /// Looks once in a while whether there is room. A directory or a file that was deleted is made anew; a link in the
+    /// place of the directory is not followed.
+    fn look(&mut self, newest: &Path) -> io::Result<()> {
+        let is_recent = |looked: &Stopwatch| looked.passed_ms() < LOOK_EVERY_MS;
+        if self.looked.as_ref().is_some_and(is_recent) {
+            return Ok(());
+        }
         let free = space::free_space(&self.dir);
         if free.is_some_and(|space| space.free_bytes < SPARE_BYTES) {
             return Err(io::ErrorKind::StorageFull.into());
         }
         files::make_dir(&self.dir)?;
-        let newest = newest(&self.dir, &self.run);
-        let mut file = files::append(&newest)?;
-        if file.metadata()?.len() + text.len() as u64 > BYTES_MAX {
-            let before = older(&self.dir, &self.run);
-            files::remove(&before)?;
-            files::move_to(&newest, &before)?;
-            file = files::append(&newest)?;
+        let there = newest.symlink_metadata().ok().map(|meta| meta.ino());
+        let open = self.file.as_ref().map(File::metadata).transpose()?;
+        if open.is_some_and(|meta| Some(meta.ino()) != there) {
+            (self.file, self.bytes) = (None, 0);
         }
-        file.write_all(text.as_bytes())
+        self.looked = Some(Stopwatch::start(Arc::clone(&self.clock)));
+        Ok(())
     }
 }
 
