@@ -97,26 +97,26 @@ pub fn mermaid(nodes: &[&NodeView]) -> String {
     for (from, to) in waits(nodes) {
         text.push(format!("  n{from} --> n{to}"));
     }
-    for (class, fill, border, ink) in CLASSES {
-        text.push(format!("  classDef {class} fill:{fill},stroke:{border},color:{ink}"));
+    for (name, fill, border, ink) in CLASSES {
+        let look = format!("fill:{fill},stroke:{border},color:{ink}");
+        assign(nodes, &mut text, name, &look, |node| class(node) == name);
     }
-    text.push("  classDef chosen stroke-width:3px".to_owned());
-    for (name, _, _, _) in CLASSES {
-        assign(nodes, &mut text, name, |node| class(node) == name);
-    }
-    assign(nodes, &mut text, "chosen", |node| node.is_selected);
+    assign(nodes, &mut text, "chosen", "stroke-width:3px", |node| node.is_selected);
     text.join("\n")
 }
 
+/// Gives a look to the nodes that are so.
 fn assign(
     nodes: &[&NodeView],
     text: &mut Vec<String>,
     class: &str,
+    look: &str,
     is: impl Fn(&NodeView) -> bool,
 ) {
     let all = nodes.iter().enumerate().filter(|(_, node)| is(node));
     let names: Vec<String> = all.map(|(place, _)| format!("n{place}")).collect();
     if !names.is_empty() {
+        text.push(format!("  classDef {class} {look}"));
         text.push(format!("  class {} {class}", names.join(",")));
     }
 }
