@@ -1,6 +1,6 @@
 //! One description a record: what reads, writes, judges, merges and documents a key all take it from the one table.
 //!
-//! `DESCENT_UPDATE=1` writes the schemas of state and plan, and the tables of the pages, anew. `DESCENT_KEY` names a
+//! `DESCENT_UPDATE=1` writes the schema of the state, and the tables of the pages, anew. `DESCENT_KEY` names a
 //! constraint that must be among those that are tried: `scripts/one-line` adds one by a single line and asks for it.
 
 use descent_core::state::limits::{KeyFate, OLD_WORDS};
@@ -122,11 +122,9 @@ fn every_constraint_is_read_written_judged_shown_and_merged_by_its_line_of_the_t
 }
 
 #[test]
-fn the_schemas_of_state_and_plan_are_those_of_the_records() {
-    for (name, rule) in [("state", &decode::RULE), ("plan", &plan::RULE)] {
-        let schema = json_schema::of(&format!("descent {name}"), rule);
-        check_committed(&format!("state-schema/{name}.schema.json"), &json_schema::text(&schema));
-    }
+fn the_schema_of_the_state_is_that_of_its_records() {
+    let schema = json_schema::of("descent state", &decode::RULE);
+    check_committed("state-schema/state.schema.json", &json_schema::text(&schema));
 }
 
 #[test]

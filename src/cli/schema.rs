@@ -1,5 +1,5 @@
 //! `descent dev schema`: the JSON Schemas of what people write and of what `--json` prints, for editors and programs. They are
-//! generated from types and committed under `state-schema/`. Also those of the answers of agents, for who writes one: they
+//! made from types; those of the state and of the outputs are committed under `state-schema/`. Also those of the answers of agents, for who writes one: they
 //! are the ones that an agent is asked with.
 //!
 //! Invariant: the text of a schema depends on the types alone, and unknown keys are allowed in every object. Keys may be
@@ -14,7 +14,7 @@ use clap::Args;
 use descent_core::{
     assessment, doc, finding,
     fragment::{self, delta},
-    json_schema, phase_summary,
+    json_schema, phase_summary, plan,
     profile::inferred,
     validation, wording,
 };
@@ -38,10 +38,14 @@ Editors complete and check a plan by its schema:
     {\"yaml.schemas\": {\"./plan.schema.json\": \"*.plan.yaml\"}}";
 
 /// The schemas of what people write.
-const FILES: [SchemaFile; 2] = [
-    SchemaFile { name: "plan", text: include_str!("../../state-schema/plan.schema.json") },
-    SchemaFile { name: "state", text: STATE_SCHEMA },
-];
+const FILES: [&str; 2] = ["plan", "state"];
+
+fn of_file(name: &str) -> String {
+    if name == "state" {
+        return STATE_SCHEMA.to_owned();
+    }
+    json_schema::text(&json_schema::of("descent plan", &plan::RULE))
+}
 
 /// The schemas of everything that `--json` prints, each by its name in `$defs`.
 const OUTPUTS: &str = include_str!("../../state-schema/outputs.schema.json");
@@ -146,12 +150,6 @@ struct SchemaLine {
     about: String,
 }
 
-/// A schema that is a file of its own.
-struct SchemaFile {
-    name: &'static str,
-    text: &'static str,
-}
-
 #[derive(Debug, Args)]
 #[command(after_help = EDITORS)]
 pub struct SchemaArgs {
@@ -170,7 +168,7 @@ pub(super) fn schema(context: &Context, flags: &SchemaArgs) -> Result<(), Failur
 
 /// Every schema, with its subject in one line.
 fn lines() -> Vec<SchemaLine> {
-    let files = FILES.iter().map(|file| (file.name, about(&parsed(file.text))));
+    let files = FILES.iter().map(|name| (*name, about(&parsed(&of_file(name)))));
     let outputs = parsed(OUTPUTS);
     let written = OUTPUT_NAMES.iter().map(|name| (*name, about(&outputs["$defs"][*name])));
     let of_roles = OF_ROLES.iter().map(|schema| (schema.name, schema.about()));
@@ -227,8 +225,8 @@ fn list(context: &Context) {
 }
 
 fn text(name: &str) -> Result<String, Failure> {
-    if let Some(file) = FILES.iter().find(|file| file.name == name) {
-        return Ok(file.text.trim_end().to_owned());
+    if FILES.contains(&name) {
+        return Ok(of_file(name).trim_end().to_owned());
     }
     if OUTPUT_NAMES.contains(&name) {
         return Ok(json_schema::text(&output(name)).trim_end().to_owned());
