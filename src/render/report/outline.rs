@@ -328,7 +328,7 @@ fn correction(one: &CorrectionReport) -> Vec<Item> {
     let (by, at, what) = (prose(&one.by), prose(&one.at), prose(&one.description));
     let head = Item::at(0, format!("{kind} by {by}, at {at}: {what}"));
     let effects = one.effects.iter().map(|effect| Item::at(1, prose(effect)));
-    let lost = one.gave_way.iter().map(|lost| Item::at(1, after("Gave way: ", lost)));
+    let lost = one.gave_way.iter().map(|lost| Item::at(1, after("Not kept: ", lost)));
     std::iter::once(head).chain(effects).chain(lost).collect()
 }
 
