@@ -13,7 +13,7 @@ use crate::{
     id::{AtomId, AttemptId, Epoch, UnixMillis},
     state::{
         Atom, AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText, State,
-        atom_order,
+        Try, TryEnd, atom_order,
         encode::ChangeSet,
         limits,
         record::{CorrectionRecord, CorrectionType, InDoubtEntry, LostValue, UserCorrectionEntry},
@@ -246,6 +246,7 @@ impl<'d> Draft<'d> {
             self.effects.push(Consequence::GraphReopened);
         }
         changed.iter().for_each(|id| self.take_mark(id));
+        self.drop_verdicts(before, changed.iter().chain(&removed).copied());
         let kids = |state: &State| -> BTreeSet<AtomId> {
             let all = state.all_atoms();
             all.values().flat_map(|atom| atom.kids()).cloned().collect()
@@ -261,6 +262,19 @@ impl<'d> Draft<'d> {
         let lists = [("added", added), ("removed", removed)];
         let lists = told::lists(&lists).into_iter().chain(changed);
         self.correct_all(CorrectionType::DagAdjustment, lists);
+    }
+
+    /// A tree with a result that a person took out, replaced or asked for in another way is not to be delivered.
+    fn drop_verdicts<'i>(&mut self, before: &State, mut changed: impl Iterator<Item = &'i AtomId>) {
+        let has_result = |id| {
+            let task = before.atom(id).and_then(|atom| atom.task());
+            let is_parked = |one: &Try| matches!(one.ended, Some(TryEnd::Parked(_)));
+            before.bindings.contains_key(id)
+                || task.is_some_and(|one| one.tries.iter().any(is_parked))
+        };
+        if changed.any(has_result) {
+            Arc::make_mut(&mut self.state.run).verdicts = Default::default();
+        }
     }
 
     /// A person looked at the atom and changed it, its result, or what is said to it.
@@ -306,10 +320,7 @@ impl<'d> Draft<'d> {
                 forgotten.push(id);
             }
         }
-        if !forgotten.is_empty() {
-            // A tree with what a person took out is not to be delivered.
-            Arc::make_mut(&mut self.state.run).verdicts = Default::default();
-        }
+        self.drop_verdicts(before, overwritten.iter().chain(&forgotten).copied());
         self.drop_unfounded(&forgotten);
         self.give_back(&given_back);
         let changed = overwritten.iter().chain(&forgotten).copied();

@@ -274,14 +274,14 @@ impl Undo<'_, '_> {
         self.tell();
     }
 
-    /// Verdicts are true of their own base case.
+    /// Verdicts are true of their own base case and start. A tree with a result that is undone is not to be delivered.
     fn verdicts(&self, run: &mut Run) {
         run.delivered = None;
-        let is_other = self.draft.state.objective.base_case != self.now.objective.base_case;
-        if is_other || self.earlier_start().is_some() {
+        run.verdicts.clone_from(&self.then.run.verdicts);
+        if start::is_other(self.now, self.then) && self.earlier_start().is_none() {
             run.verdicts = Default::default();
         }
-        if is_other {
+        if self.draft.state.objective.base_case != self.now.objective.base_case {
             run.agreed = None;
         }
     }

@@ -107,7 +107,7 @@ impl Transaction {
         let mut state = world.state.clone();
         state.serial = state.serial.next();
         let mut session = session.clone();
-        session.begin_at(start_of(&state));
+        session.begin_at(start_of(&state), state.run.pass);
         session.active_ms += active_ms;
         if !session.only_waits {
             session.unwritten_ms += active_ms;

@@ -30,6 +30,8 @@ pub struct Session {
     pub remembered: Option<Vec<Lesson>>,
     /// The start of the run that all of this is true of.
     pub(crate) start: Option<CommitId>,
+    /// The pass that the unwritten verdicts were taken in.
+    pass: u64,
     pub(crate) progress: BTreeMap<AttemptId, AttemptProgress>,
     /// Attempts whose outcomes have arrived and are not observed yet.
     pub(crate) arrived: BTreeSet<AttemptId>,
@@ -99,8 +101,13 @@ impl Session {
         (wait.until_ms > self.active_ms).then_some(wait.until_ms)
     }
 
-    /// Forgets what is true of another start of the run: trees made from it, and verdicts on them.
-    pub(crate) fn begin_at(&mut self, start: Option<&CommitId>) {
+    /// Forgets what is true of another start of the run: trees made from it, and verdicts on them. A correction may have
+    /// taken results out of the trees of the last pass.
+    pub(crate) fn begin_at(&mut self, start: Option<&CommitId>, pass: u64) {
+        if self.pass != pass {
+            self.pass = pass;
+            self.verdicts.clear();
+        }
         if self.start.as_ref() == start {
             return;
         }

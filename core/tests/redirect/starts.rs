@@ -129,3 +129,20 @@ fn an_undo_goes_back_to_the_earlier_start_with_what_was_refuted_there() {
     assert_eq!(lost.run.head, after.run.head);
     assert!(!lost.trail.iter().any(|entry| entry.refuted().is_some()));
 }
+
+#[test]
+fn a_tree_with_a_result_that_is_undone_or_asked_for_in_another_way_is_not_delivered() {
+    let then = state(|_| ());
+    let now = begun();
+    assert_eq!(now.run.verdicts.len(), 1);
+    let earlier = EarlierState { state: &then, has_commit: &|_| true };
+    let undone = change::apply(&now, &[Change::Undo(&earlier)], "ada", NOW).expect("an undo");
+    assert!(undone.state.run.verdicts.is_empty());
+
+    let mut made = now.atom(&id("made")).expect("an atom").as_ref().clone();
+    let spec = made.task_mut().map(|task| std::sync::Arc::make_mut(&mut task.spec));
+    spec.expect("a task").action = None;
+    let made = Change::Atom(id("made"), Some(std::sync::Arc::new(made)));
+    let changed = change::apply(&now, &[made], "ada", NOW);
+    assert!(changed.expect("a change").state.run.verdicts.is_empty());
+}

@@ -66,3 +66,20 @@ fn a_result_that_is_taken_out_is_made_again_though_what_was_made_from_it_had_fai
     let bound = lines.iter().find(|line| line["event"] == "run_started").unwrap();
     assert_eq!(bound["attempts_left"], "2");
 }
+
+/// The base case holds on the tree with the first action's result, which nothing in the graph makes any more.
+#[test]
+fn a_tree_with_a_result_that_was_undone_or_is_asked_for_in_another_way_is_not_delivered() {
+    for is_undone in [true, false] {
+        let world = World::new();
+        let of = |run: &str| plan(&["grep -q ok f"], json!({}), json!({"a": task(run)}));
+        world.align(&of("echo ok > f; echo bad > evil"));
+        world.run().expect(0);
+        if is_undone {
+            world.descent(&["undo", "1", "-y"]).expect(0);
+        }
+        world.align(&of("false"));
+        world.run().expect(5);
+        assert_eq!(world.result_file("evil"), "", "undone: {is_undone}");
+    }
+}
