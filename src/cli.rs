@@ -46,7 +46,9 @@ mod why;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{Args, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{Args, ColorChoice, FromArgMatches, Parser, Subcommand};
+
+use descent_core::change::Steering;
 
 use crate::{
     failure::{Failure, exit},
@@ -79,23 +81,16 @@ struct Global {
     /// Never ask, and draw nothing that moves (so too when CI is set)
     #[arg(long, global = true)]
     no_input: bool,
+    // It is looked for before anything is parsed (`render::choose_colour`); here it is named and checked.
     /// When to use colour; NO_COLOR and CLICOLOR_FORCE are heeded too
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Color::Auto, global = true)]
-    color: Color,
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = ColorChoice::Auto, global = true)]
+    color: ColorChoice,
     /// Say more (twice: still more)
     #[arg(short, action = clap::ArgAction::Count, global = true)]
     verbose: u8,
     /// Say only what was asked for
     #[arg(short, long, global = true)]
     quiet: bool,
-}
-
-/// Looked for before anything is parsed (`render::choose_colour`); here it is named and checked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum Color {
-    Auto,
-    Always,
-    Never,
 }
 
 #[derive(Debug, Subcommand)]
@@ -121,7 +116,8 @@ enum Command {
     /// Say that an assertion holds, or that an effect happened
     Confirm(confirm::ConfirmArgs),
     /// Look at a run, live
-    Watch(Box<watch::WatchArgs>),
+    #[command(long_about = watch::ABOUT)]
+    Watch,
     /// Show how things are here, or on this machine
     Status(status::StatusArgs),
     /// Change the state in your editor, also while a loop runs
@@ -220,10 +216,10 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Stop(flags)) => stop::stop(&context, flags),
         Some(Command::Redirect(flags)) => redirect::redirect(&context, &flags),
         Some(Command::Guide(flags)) => steer::guide(&context, &flags),
-        Some(Command::Skip(flags)) => steer::skip(&context, &flags),
-        Some(Command::Retry(flags)) => steer::retry(&context, &flags),
+        Some(Command::Skip(flags)) => steer::atoms(&context, Steering::Skip, &flags),
+        Some(Command::Retry(flags)) => steer::atoms(&context, Steering::Retry, &flags),
         Some(Command::Confirm(flags)) => confirm::confirm(&context, &flags),
-        Some(Command::Watch(flags)) => watch::watch(&context, &flags),
+        Some(Command::Watch) => watch::watch(&context),
         Some(Command::Status(flags)) => status::status(&context, &flags),
         Some(Command::Validate(flags)) => validate::validate(&context, &flags),
         Some(Command::Edit) => edit::edit(&context),

@@ -75,7 +75,6 @@ pub struct HappenedEvent {
     /// The line as it stands.
     pub line: String,
     pub at: String,
-    pub left: Option<String>,
     pub event: Event,
 }
 
@@ -85,9 +84,11 @@ impl HappenedEvent {
         let mut value: serde_json::Value = serde_json::from_str(line).ok()?;
         let keys = value.as_object_mut()?;
         let mut take = |key: &str| keys.shift_remove(key)?.as_str().map(str::to_owned);
-        let (at, left, _) = (take("at")?, take("left"), take("schema"));
-        keys.shift_remove("serial");
-        Some(Self { line: line.to_owned(), at, left, event: serde_json::from_value(value).ok()? })
+        let at = take("at")?;
+        for key in ["left", "schema", "serial"] {
+            keys.shift_remove(key);
+        }
+        Some(Self { line: line.to_owned(), at, event: serde_json::from_value(value).ok()? })
     }
 }
 

@@ -21,7 +21,7 @@ use std::{
         fd::OwnedFd,
         unix::{
             ffi::OsStringExt,
-            fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
+            fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt},
         },
     },
     path::{Path, PathBuf},
@@ -281,29 +281,6 @@ pub fn remove_empty(dir: &Path) -> io::Result<()> {
 pub fn remove_file(path: &Path) -> io::Result<()> {
     plain_file(path)?;
     remove(path)
-}
-
-/// Writes a whole file for a person, under the name that they gave. A file that is there gives its mode to the new one;
-/// anything but a file is refused.
-pub fn write_named(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mode = match path.symlink_metadata() {
-        Ok(meta) => match what(&meta) {
-            Some(odd) => return Err(Odd::error(path, odd)),
-            None => Some(meta.permissions()),
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(error),
-    };
-    let mut named = tempfile::Builder::new();
-    // The mode of the process makes less of it.
-    named.prefix(HALF).permissions(fs::Permissions::from_mode(0o666));
-    let mut fresh = named.tempfile_in(dir_of(path))?;
-    fresh.write_all(bytes)?;
-    if let Some(mode) = mode {
-        fresh.as_file().set_permissions(mode)?;
-    }
-    fresh.persist(path)?;
-    Ok(())
 }
 
 /// Moves a file to a free name in the same file system.

@@ -85,9 +85,6 @@ pub struct AlignArgs {
     /// A command to run once in each new workspace, such as 'npm ci' (short for --set setup.run=…)
     #[arg(long, value_name = "COMMAND", value_parser = usage::filled)]
     setup: Option<String>,
-    /// Do not look at what earlier runs of the project learnt
-    #[arg(long)]
-    no_memory: bool,
     /// Replace an unfinished run; what stood there is archived
     #[arg(long)]
     force: bool,

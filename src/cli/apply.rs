@@ -17,6 +17,7 @@ use crate::{
 
 /// Files named on a terminal; `--json` has all.
 const NAMED_MAX: usize = 200;
+const SCHEMA: &str = "descent/apply/1";
 
 #[derive(Debug, Args, Default)]
 pub struct ApplyArgs {
@@ -49,14 +50,6 @@ pub(super) struct ApplyOutput<'a> {
     /// Files among them that say which program works next; what they start is asked about first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     configures: Vec<&'a str>,
-    #[serde(flatten)]
-    place: ApplyPlace,
-}
-
-/// The place of the result, or the files in its way.
-#[derive(Clone, Default, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-struct ApplyPlace {
     /// Files of the person's that are in the way (`refused`, with --dry-run).
     #[serde(skip_serializing_if = "Option::is_none")]
     overlaps: Option<Vec<String>>,
@@ -69,6 +62,10 @@ struct ApplyPlace {
     /// Why only files are changed (`files`).
     #[serde(skip_serializing_if = "Option::is_none")]
     no_commit: Option<String>,
+    #[serde(skip)]
+    words: String,
+    #[serde(skip)]
+    next: String,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq, Serialize)]
@@ -84,12 +81,34 @@ enum ApplyWord {
     Refused,
 }
 
-/// The outcome of an apply, or of a dry run, in words.
-struct ApplyText {
-    how: ApplyWord,
-    words: String,
-    next: String,
-    place: ApplyPlace,
+impl<'a> ApplyOutput<'a> {
+    fn of(flags: &ApplyArgs, result: &'a ResultSource, applied: ApplyWord, words: String) -> Self {
+        Self {
+            schema: SCHEMA,
+            applied,
+            dry_run: flags.dry_run,
+            partial: result.is_partial(),
+            files: result.lines.iter().map(|lines| lines.path.as_str()).collect(),
+            changes: &result.lines,
+            configures: result.configures.iter().map(String::as_str).collect(),
+            words,
+            ..Self::default()
+        }
+    }
+
+    /// Nothing is to be applied.
+    fn nothing(flags: &ApplyArgs, words: &str, next: &str) -> Self {
+        let (words, next) = (words.to_owned(), next.to_owned());
+        Self { schema: SCHEMA, dry_run: flags.dry_run, words, next, ..Self::default() }
+    }
+
+    fn print(&self, context: &Context) -> End {
+        context.answer(self, || {
+            let written = self.configures.iter().map(|path| render::configures(path) + "\n");
+            let written = written.collect::<String>();
+            format!("{}{written}{}\nnext: {}", listed(self.changes), self.words, self.next)
+        })
+    }
 }
 
 pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure> {
@@ -113,7 +132,10 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
     else {
         let words =
             "there is nothing to apply: no run has made a result apart from the working tree";
-        nothing(context, flags, words);
+        if !is_text {
+            return Ok(ApplyOutput::nothing(flags, words, "descent status").print(context));
+        }
+        context.out.say(words);
         return Ok(End::Code(0));
     };
     if result.is_partial() {
@@ -124,7 +146,7 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
         let words = "this is the tree of the last attempts; `descent apply` brings a nearer one";
         context.out.say(words);
     }
-    let text = match report {
+    let report = match report {
         ApplyReport::Tree(ApplyOutcome::Refused(paths)) => {
             return refused(context, flags, &result, paths);
         }
@@ -134,8 +156,7 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
         }
         ApplyReport::Patch { text, .. } if text.is_empty() && !is_text => {
             let words = "the result changes nothing: no patch was written";
-            nothing(context, flags, words);
-            return Ok(End::Code(0));
+            ApplyOutput::nothing(flags, words, "descent status")
         }
         ApplyReport::Tree(outcome) => of_tree(flags, &result, outcome),
         ApplyReport::Branch(outcome) => of_branch(flags, &result, outcome)?,
@@ -143,18 +164,25 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
             of_patch(flags, &result, &file.unwrap_or_default(), is_taken)?
         }
     };
-    print_report(context, flags, &result, text);
-    Ok(End::Code(0))
+    Ok(report.print(context))
 }
 
-fn of_tree(flags: &ApplyArgs, result: &ResultSource, applied: ApplyOutcome) -> ApplyText {
+fn of_tree<'r>(
+    flags: &ApplyArgs,
+    result: &'r ResultSource,
+    applied: ApplyOutcome,
+) -> ApplyOutput<'r> {
     let is_shadow = result.kind == Workspace::Shadow;
     let look = if is_shadow { "descent status" } else { "git status" };
-    let mut place = ApplyPlace::default();
-    let (how, words) = match applied {
-        ApplyOutcome::Nothing | ApplyOutcome::Refused(_) => {
-            (ApplyWord::Nothing, "the working tree has it all already".to_owned())
-        }
+    let of = |how, words| ApplyOutput {
+        next: next(flags, look.to_owned()),
+        ..ApplyOutput::of(flags, result, how, words)
+    };
+    match applied {
+        ApplyOutcome::Nothing | ApplyOutcome::Refused(_) => ApplyOutput {
+            partial: result.is_partial(),
+            ..ApplyOutput::nothing(flags, "the working tree has it all already", look)
+        },
         ApplyOutcome::FastForward { branch, .. } => {
             let name = branch.as_deref().unwrap_or("HEAD");
             let words = if flags.dry_run {
@@ -162,8 +190,7 @@ fn of_tree(flags: &ApplyArgs, result: &ResultSource, applied: ApplyOutcome) -> A
             } else {
                 format!("{name} now holds the result, a commit an atom")
             };
-            place.branch = Some(branch);
-            (ApplyWord::FastForward, words)
+            ApplyOutput { branch: Some(branch), ..of(ApplyWord::FastForward, words) }
         }
         ApplyOutcome::Files { why, .. } => {
             let (done, made) = if flags.dry_run {
@@ -171,17 +198,15 @@ fn of_tree(flags: &ApplyArgs, result: &ResultSource, applied: ApplyOutcome) -> A
             } else {
                 ("the changes are in the files", "was")
             };
-            let mut words = done.to_owned();
-            if !is_shadow {
-                words += &format!(
-                    "; no commit {made} made: {why}\n(a commit an atom: descent apply --branch NAME)"
-                );
-                place.no_commit = Some(why);
+            if is_shadow {
+                return of(ApplyWord::Files, done.to_owned());
             }
-            (ApplyWord::Files, words)
+            let words = format!(
+                "{done}; no commit {made} made: {why}\n(a commit an atom: descent apply --branch NAME)"
+            );
+            ApplyOutput { no_commit: Some(why), ..of(ApplyWord::Files, words) }
         }
-    };
-    ApplyText { how, words, next: look.to_owned(), place }
+    }
 }
 
 fn refused(
@@ -208,21 +233,21 @@ fn refused(
         return Err(failure.with(paths));
     }
     let overlaps: Vec<String> = paths.iter().map(|path| format!("\n  overlaps  {path}")).collect();
-    let text = ApplyText {
-        how: ApplyWord::Refused,
-        words: format!("would refuse: {message}{}", overlaps.concat()),
+    let words = format!("would refuse: {message}{}", overlaps.concat());
+    let report = ApplyOutput {
+        overlaps: Some(paths),
         next: hint,
-        place: ApplyPlace { overlaps: Some(paths), ..ApplyPlace::default() },
+        ..ApplyOutput::of(flags, result, ApplyWord::Refused, words)
     };
-    print_report(context, flags, result, text);
+    report.print(context);
     Ok(End::Code(exit::NOT_SO))
 }
 
-fn of_branch(
+fn of_branch<'r>(
     flags: &ApplyArgs,
-    result: &ResultSource,
+    result: &'r ResultSource,
     outcome: BranchOutcome,
-) -> Result<ApplyText, Failure> {
+) -> Result<ApplyOutput<'r>, Failure> {
     let name = flags.branch.as_deref().unwrap_or_default();
     let words = match outcome {
         BranchOutcome::New if flags.dry_run => {
@@ -242,20 +267,19 @@ fn of_branch(
         }
     };
     let short: String = result.base().as_str().chars().take(12).collect();
-    Ok(ApplyText {
-        how: ApplyWord::Branch,
-        words,
-        next: format!("git log --stat {short}..{name}"),
-        place: ApplyPlace { branch: Some(Some(name.to_owned())), ..ApplyPlace::default() },
+    Ok(ApplyOutput {
+        branch: Some(Some(name.to_owned())),
+        next: next(flags, format!("git log --stat {short}..{name}")),
+        ..ApplyOutput::of(flags, result, ApplyWord::Branch, words)
     })
 }
 
-fn of_patch(
+fn of_patch<'r>(
     flags: &ApplyArgs,
-    result: &ResultSource,
+    result: &'r ResultSource,
     file: &Path,
     is_taken: bool,
-) -> Result<ApplyText, Failure> {
+) -> Result<ApplyOutput<'r>, Failure> {
     let shown = file.display().to_string();
     if is_taken {
         let typed = flags.patch.as_deref().unwrap_or(file);
@@ -266,16 +290,16 @@ fn of_patch(
         let what = format!("{shown} exists already; it was left as it is");
         return Err(Failure::new("E-APPLY", exit::NOT_SO, what, hint));
     }
-    let top = quoted(result.top());
-    Ok(ApplyText {
-        how: ApplyWord::Patch,
-        words: if flags.dry_run {
-            "would write these changes as a patch, and nothing else".into()
-        } else {
-            format!("the patch is {shown}")
-        },
-        next: format!("git -C {top} apply {}", quoted(file)),
-        place: ApplyPlace { patch: Some(shown), ..ApplyPlace::default() },
+    let words = if flags.dry_run {
+        "would write these changes as a patch, and nothing else".to_owned()
+    } else {
+        format!("the patch is {shown}")
+    };
+    let apply = format!("git -C {} apply {}", quoted(result.top()), quoted(file));
+    Ok(ApplyOutput {
+        patch: Some(shown),
+        next: next(flags, apply),
+        ..ApplyOutput::of(flags, result, ApplyWord::Patch, words)
     })
 }
 
@@ -302,62 +326,6 @@ fn next(flags: &ApplyArgs, after: String) -> String {
 /// The tree that the flag asks for.
 pub(super) fn tree(is_last: bool) -> ResultTree {
     if is_last { ResultTree::Last } else { ResultTree::Delivered }
-}
-
-fn nothing(context: &Context, flags: &ApplyArgs, words: &str) {
-    if context.out.json {
-        context.out.json(&ApplyOutput {
-            schema: "descent/apply/1",
-            dry_run: flags.dry_run,
-            ..ApplyOutput::default()
-        });
-    } else if flags.patch.as_deref() == Some(Path::new("-")) {
-        context.out.say(words);
-    } else {
-        context.out.data(&format!("{words}\nnext: descent status"));
-    }
-}
-
-fn print_report(context: &Context, flags: &ApplyArgs, result: &ResultSource, report: ApplyText) {
-    if context.out.json {
-        let output = output(flags.dry_run, result, report.how, report.place);
-        context.out.json(&output);
-        return;
-    }
-    let mut text = String::new();
-    if report.how != ApplyWord::Nothing {
-        text += &listed(&result.lines);
-        let written = result.configures.iter();
-        text.extend(written.map(|path| format!("{}\n", render::configures(path))));
-    }
-    let next = match report.how {
-        ApplyWord::Nothing | ApplyWord::Refused => report.next,
-        _ => next(flags, report.next),
-    };
-    text += &format!("{}\nnext: {next}", report.words);
-    context.out.data(&render::clean(&text));
-}
-
-fn output(
-    is_dry: bool,
-    result: &ResultSource,
-    how: ApplyWord,
-    place: ApplyPlace,
-) -> ApplyOutput<'_> {
-    let (lines, configures) = match how {
-        ApplyWord::Nothing => (&[][..], &[][..]),
-        _ => (&result.lines[..], &result.configures[..]),
-    };
-    ApplyOutput {
-        schema: "descent/apply/1",
-        applied: how,
-        dry_run: is_dry,
-        partial: result.is_partial(),
-        files: lines.iter().map(|lines| lines.path.as_str()).collect(),
-        changes: lines,
-        configures: configures.iter().map(String::as_str).collect(),
-        place,
-    }
 }
 
 /// A line a file: its added and removed lines, and its name.

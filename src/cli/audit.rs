@@ -10,11 +10,7 @@ use crate::{
 };
 
 pub(super) fn print(context: &Context, report: &AuditReport, exit_code: bool) -> End {
-    if context.out.json {
-        context.out.json(report);
-    } else {
-        context.out.page(&page(report, context.out.width()));
-    }
+    context.answer_page(report, || page(report, context.out.width()));
     End::Code(if exit_code && !report.findings.is_empty() { exit::NOT_SO } else { 0 })
 }
 

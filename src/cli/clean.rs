@@ -46,20 +46,18 @@ pub(super) fn clean(context: &Context, flags: &CleanArgs) -> Result<End, Failure
     let place = found.unwrap_or_else(|| StatePlace::at(&context.dir, context.state.as_deref()));
     let report = ops::clean::clean(&place, flags.unapplied, flags.dry_run)?;
     let next = next(flags, &report);
-    if context.out.json {
-        context.out.json(&CleanOutput {
-            schema: "descent/clean/1",
-            dry_run: flags.dry_run,
-            removed: &report.removed,
-            kept: &report.kept,
-            bytes: report.bytes,
-            next,
-        });
-    } else if flags.dry_run || !context.out.quiet {
-        let text = format!("{}\nnext: {next}", text(flags, &report, &place));
-        context.out.data(&render::clean(&text));
+    let output = CleanOutput {
+        schema: "descent/clean/1",
+        dry_run: flags.dry_run,
+        removed: &report.removed,
+        kept: &report.kept,
+        bytes: report.bytes,
+        next,
+    };
+    if !context.out.json && !flags.dry_run && context.out.quiet {
+        return Ok(End::Code(0));
     }
-    Ok(End::Code(0))
+    Ok(context.answer(&output, || format!("{}\nnext: {next}", text(flags, &report, &place))))
 }
 
 fn text(flags: &CleanArgs, report: &CleanReport, place: &StatePlace) -> String {

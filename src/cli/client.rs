@@ -21,18 +21,27 @@ pub(super) struct CommandClient<'a> {
     context: &'a Context,
     /// Given if the worker is started too: it has to be allowed with the state.
     config: Option<&'a Config>,
+    by: String,
     pub(super) may_ask: bool,
+    /// A screen is not disturbed.
+    is_silent: bool,
 }
 
 impl Context {
     pub(super) fn client<'a>(&'a self, config: Option<&'a Config>) -> CommandClient<'a> {
-        CommandClient { context: self, config, may_ask: self.may_ask }
+        let (by, may_ask) = (Self::by(), self.may_ask);
+        CommandClient { context: self, config, by, may_ask, is_silent: false }
+    }
+
+    /// A client that says nothing while it works, and asks nothing: that is for a command that has the terminal.
+    pub(super) fn silent_client(&self, by: String) -> CommandClient<'_> {
+        CommandClient { by, may_ask: false, is_silent: true, ..self.client(None) }
     }
 }
 
 impl Client for CommandClient<'_> {
     fn by(&self) -> String {
-        Context::by()
+        self.by.clone()
     }
 
     fn now(&self) -> UnixMillis {
@@ -40,6 +49,9 @@ impl Client for CommandClient<'_> {
     }
 
     fn tell(&self, progress: &Progress) {
+        if self.is_silent {
+            return;
+        }
         let words = match progress {
             Progress::Note(words) => words.clone(),
             Progress::Withheld(names) => format!(
@@ -96,7 +108,9 @@ impl Client for CommandClient<'_> {
     }
 
     fn event(&self, line: &EventLine<'_>) {
-        self.context.tell(line);
+        if !self.is_silent {
+            self.context.tell(line);
+        }
     }
 
     fn config(&self) -> Option<&Config> {

@@ -61,13 +61,9 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     };
     let (state, result) = match recorded {
         Ok(report) => {
-            for event in &report.events {
-                if let Event::Corrected { what, effects, .. } = event {
-                    let effects = effects.join("; ");
-                    let effects =
-                        if effects.is_empty() { effects } else { format!(" → {effects}") };
-                    context.out.say(&render::line(&format!("{what}{effects}")));
-                }
+            let corrected = report.events.iter();
+            for event in corrected.filter(|event| matches!(event, Event::Corrected { .. })) {
+                context.out.say(&render::describe_event(event).1);
             }
             (report.loaded.state.clone(), said)
         }
@@ -161,31 +157,32 @@ fn report(
         (ConfirmResult::Denied, None) if !store.is_live() => "descent run".to_owned(),
         (_, None) => ops::next(store, state),
     };
-    if context.out.json {
-        let assertions = shown.iter().map(|one| output(one, state)).collect();
-        let schema = "descent/confirm/1";
-        context.out.json(&ConfirmOutput { schema, result, assertions, doubts, next });
-        return End::Code(0);
-    }
-    let mut lines: Vec<String> = shown.iter().map(|one| row(one, state)).collect();
-    lines.extend(doubts.iter().map(doubt_row));
-    if !doubts.is_empty() {
-        lines.push(
-            "look whether it happened; if it did not, or may happen again, add --no".to_owned(),
-        );
-    }
-    if lines.is_empty() && matches!(result, ConfirmResult::Listed) {
-        lines.push("nothing here waits for a person's word".to_owned());
-    }
-    lines.push(format!("next: {next}"));
-    context.out.data(&render::clean(&lines.join("\n")));
-    End::Code(0)
+    let output = ConfirmOutput {
+        schema: "descent/confirm/1",
+        result,
+        assertions: shown.iter().map(|one| output(one, state)).collect(),
+        doubts,
+        next,
+    };
+    context.answer(&output, || {
+        let mut lines: Vec<String> = shown.iter().map(|one| row(one, state)).collect();
+        lines.extend(output.doubts.iter().map(doubt_row));
+        if !output.doubts.is_empty() {
+            let words = "look whether it happened; if it did not, or may happen again, add --no";
+            lines.push(words.to_owned());
+        }
+        if lines.is_empty() && matches!(result, ConfirmResult::Listed) {
+            lines.push("nothing here waits for a person's word".to_owned());
+        }
+        lines.push(format!("next: {}", output.next));
+        lines.join("\n")
+    })
 }
 
 fn doubt_row(doubt: &Doubt) -> String {
     let since = doubt.since.as_deref().unwrap_or("an unknown time");
-    let reason = doubt.reason.as_deref().map(render::line);
-    let reason = reason.map_or_else(String::new, |reason| format!("{reason}: "));
+    let reason = doubt.reason.as_deref().map(|reason| format!("{}: ", render::line(reason)));
+    let reason = reason.unwrap_or_default();
     format!(
         "  {}  {}  (started at {since}; {reason}whether its effect happened, or may happen again, only a person can tell)",
         doubt.attempt,
@@ -195,11 +192,7 @@ fn doubt_row(doubt: &Doubt) -> String {
 
 fn row(one: &Assertion, state: &State) -> String {
     let confirmation = one.confirmation(state);
-    let verdict = match confirmation {
-        Some(confirmation) if confirmation.affirms() => "pass",
-        Some(_) => "fail",
-        None => "unknown",
-    };
+    let verdict = confirmation.map_or("unknown", |one| if one.affirms() { "pass" } else { "fail" });
     let earlier = || assertions::newest(&state.corrections, &one.name, &one.statement, |_| true);
     let answer = match (confirmation, confirmation.is_none().then(earlier).flatten()) {
         (Some(confirmation), _) => confirmation.word_text(),
@@ -207,11 +200,9 @@ fn row(one: &Assertion, state: &State) -> String {
         (None, None) => "nobody said anything of it yet".to_owned(),
     };
     let atoms: Vec<&str> = one.atoms.iter().map(|id| id.as_str()).collect();
-    let whose = match (one.in_base_case, atoms.is_empty()) {
-        (_, true) => String::new(),
-        (true, false) => format!("; also of {}", atoms.join(", ")),
-        (false, false) => format!("; of {}", atoms.join(", ")),
-    };
+    let also = if one.in_base_case { "also " } else { "" };
+    let whose =
+        if atoms.is_empty() { String::new() } else { format!("; {also}of {}", atoms.join(", ")) };
     let name = render::line(&one.name);
     format!("  {verdict:<8}{name}  ({answer}{whose})")
 }

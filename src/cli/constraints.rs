@@ -6,7 +6,7 @@ use descent_core::{
     profile,
     state::{
         Constraints, State,
-        limits::{self, ConstraintRule, ValueForm, fate_of},
+        limits::{self, ConstraintRule, InForce, ValueForm, fate_of},
     },
 };
 use serde::Serialize;
@@ -28,7 +28,7 @@ pub(super) fn changes(pairs: &[String]) -> Result<Vec<ConstraintChange>, Failure
     let change = |pair: &String| {
         let (limit, value) = read(pair)?;
         ConstraintChange::new(&limit, value).map_err(|fault| {
-            let hint = fault.hint.unwrap_or_else(|| example(&limit, pair));
+            let hint = fault.hint.unwrap_or_else(|| example(&limit));
             let message = format!("--set {pair}: {}", fault.message);
             Failure::usage(message, hint)
         })
@@ -77,7 +77,7 @@ fn refuse_unknown_keys(limit: &ConstraintRule, value: &Node, pair: &str) -> Resu
     };
     let message = format!("--set {pair}: `{}` has no `{unknown}`", limit.key);
     let near = did_you_mean(unknown, limit.keys.iter().copied()).map(|near| near + " ");
-    let hint = near.unwrap_or_default() + &example(limit, pair);
+    let hint = near.unwrap_or_default() + &example(limit);
     Err(Failure::usage(message, hint))
 }
 
@@ -109,10 +109,7 @@ fn items(value: &str) -> impl Iterator<Item = &str> {
     items.filter(|one| !one.is_empty())
 }
 
-fn example(limit: &ConstraintRule, pair: &str) -> String {
-    if let Some(count) = abbreviated(pair).filter(|_| limit.form == ValueForm::Count) {
-        return format!("--set {}={count}", limit.key);
-    }
+fn example(limit: &ConstraintRule) -> String {
     let value = match (&*limit.key, limit.form) {
         ("budget.time" | "attempt_timeout", _) => "30m",
         ("budget.cost_usd", _) => "2.50",
@@ -127,73 +124,56 @@ fn example(limit: &ConstraintRule, pair: &str) -> String {
     format!("--set {}={value}", limit.key)
 }
 
-/// The number that a person meant by `2M`, `200k`, `2,000,000` or `2_000_000`.
-fn abbreviated(pair: &str) -> Option<u64> {
-    let (_, value) = pair.split_once('=')?;
-    let value = value.trim().replace([',', '_', '\''], "");
-    let (digits, times) = match value.strip_suffix(['k', 'K']) {
-        Some(digits) => (digits, 1_000),
-        None => match value.strip_suffix(['m', 'M']) {
-            Some(digits) => (digits, 1_000_000),
-            None => (value.as_str(), 1),
-        },
-    };
-    digits.parse::<u64>().ok()?.checked_mul(times)
-}
-
 /// The constraints in force: `descent status --constraints --json`
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct ConstraintsOutput<'a> {
+pub(super) struct ConstraintsOutput {
     schema: &'static str,
-    constraints: Vec<ConstraintOutput<'a>>,
+    constraints: Vec<ConstraintOutput>,
 }
 
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
-struct ConstraintOutput<'a> {
-    key: &'a str,
+struct ConstraintOutput {
+    key: String,
     /// Null where nothing limits.
-    value: &'a Node,
+    value: Node,
     /// `profile` where the kind of task sets it.
     #[cfg_attr(test, schemars(extend("enum" = ["chosen", "default", "profile"])))]
     from: &'static str,
     /// The thing that it limits; empty for a key that nothing reads.
-    limits: &'a str,
+    limits: String,
 }
 
 /// `status --constraints`: the constraints in force, and who chose them.
 pub(super) fn show(context: &Context, state: &State) -> End {
     let all = profile::constraints_in_force(state);
-    if context.out.json {
-        context.out.json(&ConstraintsOutput {
-            schema: "descent/constraints/1",
-            constraints: all.iter().map(output).collect(),
-        });
-        return End::Code(0);
-    }
-    let values: Vec<String> =
-        all.iter().map(|one| render::line(&limits::plain(&one.value))).collect();
-    let longest = |texts: &mut dyn Iterator<Item = usize>| texts.max().unwrap_or(0);
-    let keys = longest(&mut all.iter().map(|one| one.key.chars().count()));
-    let widths = values.iter().map(|value| value.chars().count());
-    let width = longest(&mut widths.filter(|width| *width <= VALUE_WIDTH_MAX));
-    let mut rows = Vec::new();
-    for (one, value) in all.iter().zip(&values) {
-        let what = if one.what.is_empty() { "unknown: nothing reads it" } else { &one.what };
-        let key = &one.key;
-        rows.push(format!("{key:<keys$} {value:<width$} {:<7} {what}", from(one)));
-    }
-    rows.push("next: descent run --set KEY=VALUE".to_owned());
-    context.out.data(&render::clean(&rows.join("\n")));
-    End::Code(0)
+    let output = |one: &InForce| ConstraintOutput {
+        key: one.key.clone(),
+        value: one.value.clone(),
+        from: from(one),
+        limits: one.what.clone(),
+    };
+    let output = ConstraintsOutput {
+        schema: "descent/constraints/1",
+        constraints: all.iter().map(output).collect(),
+    };
+    context.answer(&output, || {
+        let values: Vec<String> =
+            all.iter().map(|one| render::line(&limits::plain(&one.value))).collect();
+        let keys = all.iter().map(|one| one.key.chars().count()).max().unwrap_or(0);
+        let widths = values.iter().map(|value| value.chars().count());
+        let width = widths.filter(|width| *width <= VALUE_WIDTH_MAX).max().unwrap_or(0);
+        let row = |(one, value): (&InForce, &String)| {
+            let what = if one.what.is_empty() { "unknown: nothing reads it" } else { &one.what };
+            format!("{:<keys$} {value:<width$} {:<7} {what}", one.key, from(one))
+        };
+        let rows: Vec<String> = all.iter().zip(&values).map(row).collect();
+        format!("{}\nnext: descent run --set KEY=VALUE", rows.join("\n"))
+    })
 }
 
-fn output(one: &limits::InForce) -> ConstraintOutput<'_> {
-    ConstraintOutput { key: &one.key, value: &one.value, from: from(one), limits: &one.what }
-}
-
-fn from(one: &limits::InForce) -> &'static str {
+fn from(one: &InForce) -> &'static str {
     match (one.is_chosen, one.is_of_profile) {
         (true, _) => "chosen",
         (false, true) => "profile",

@@ -2,11 +2,12 @@
 
 use std::{io::IsTerminal, path::PathBuf};
 
+use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 pub(super) use crate::ops::{bound_of_start, surroundings};
 
-use super::{Global, ask};
+use super::{End, Global, ask};
 use crate::{
     events::EventLine,
     failure::{Failure, Lack, exit, lack_at_start, quoted},
@@ -146,6 +147,21 @@ impl Context {
         }
     }
 
+    /// Prints the value for a program, else the text for a person.
+    pub(super) fn answer(&self, value: &impl Serialize, text: impl FnOnce() -> String) -> End {
+        self.answer_page(value, || Page::of(&text()))
+    }
+
+    /// The same with a page.
+    pub(super) fn answer_page(&self, value: &impl Serialize, page: impl FnOnce() -> Page) -> End {
+        if self.out.json {
+            self.out.json(value);
+        } else {
+            self.out.page(&page());
+        }
+        End::Code(0)
+    }
+
     /// Asks for a yes; silence is never consent.
     pub(super) async fn consents(&self, question: &str) -> bool {
         let question = format!("{question} [y/N] ");
@@ -194,43 +210,14 @@ fn of_another(place: &StatePlace, why: &str) -> Failure {
     Failure::new("E-OTHERS-PLACE", exit::UNTRUSTED, message, hint)
 }
 
-/// The outcome of waiting.
-pub(super) enum WaitOutcome<T> {
-    Done(T),
-    /// A signal came first; the work has ended.
-    Signal(Signal),
-}
-
-/// Runs work that starts processes. A signal cancels it, and this waits until none of its processes is left.
+/// Runs work that starts processes, or gives the signal that ended it.
 pub(super) fn interruptible<T, F>(
     work: impl FnOnce(CancellationToken) -> F,
-) -> Result<WaitOutcome<T>, Failure>
+) -> Result<Result<T, Signal>, Failure>
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    runtime()?.block_on(async {
-        let mut signals = signals()?;
-        let cancel = CancellationToken::new();
-        let work = work(cancel.clone());
-        tokio::pin!(work);
-        tokio::select! {
-            done = &mut work => done.map(WaitOutcome::Done),
-            signal = signals.next() => {
-                cancel.cancel();
-                // Its result is no longer wanted, but its end is awaited.
-                let mut is_second = false;
-                while !is_second {
-                    tokio::select! {
-                        _ = &mut work => break,
-                        _ = signals.next() => is_second = true,
-                        () = tokio::time::sleep(timeouts::GRACE) => {}
-                    }
-                    tool::cut_off();
-                }
-                Ok(WaitOutcome::Signal(signal))
-            }
-        }
-    })
+    Ok(waited(work)?.map_err(|(first, _)| first))
 }
 
 /// The outcome of work that a person may do without.
@@ -243,37 +230,51 @@ pub(super) enum SkippableOutcome<T> {
 }
 
 /// Runs work that a person may do without: the first Ctrl-C ends it, and a second one is the end of this process. It
-/// waits until no process of the work is left, and gives the signals back.
+/// gives the signals back.
 pub(super) fn stoppable<T, F>(
     work: impl FnOnce(CancellationToken) -> F,
 ) -> Result<SkippableOutcome<T>, Failure>
 where
     F: Future<Output = Result<T, Failure>>,
 {
-    let ended = runtime()?.block_on(async {
+    let ended = waited(work);
+    signals_are_given_back()?;
+    Ok(match ended? {
+        Ok(done) => SkippableOutcome::Done(done),
+        Err((Signal::Interrupt, None)) => SkippableOutcome::Stopped,
+        Err((first, last)) => SkippableOutcome::Signal(last.unwrap_or(first)),
+    })
+}
+
+/// The result of work, or the first and the last signal that came. A signal cancels it, and this waits until none of its
+/// processes is left.
+fn waited<T, F>(
+    work: impl FnOnce(CancellationToken) -> F,
+) -> Result<Result<T, (Signal, Option<Signal>)>, Failure>
+where
+    F: Future<Output = Result<T, Failure>>,
+{
+    runtime()?.block_on(async {
         let mut signals = signals()?;
         let cancel = CancellationToken::new();
         let work = work(cancel.clone());
         tokio::pin!(work);
         let first = tokio::select! {
-            done = &mut work => return done.map(SkippableOutcome::Done),
+            done = &mut work => return done.map(Ok),
             signal = signals.next() => signal,
         };
         cancel.cancel();
-        let mut last = (first != Signal::Interrupt).then_some(first);
+        let mut last = None;
         loop {
             tokio::select! {
                 // Its result is no longer wanted, but its end is awaited.
-                _ = &mut work => break,
+                _ = &mut work => return Ok(Err((first, last))),
                 signal = signals.next() => last = Some(signal),
                 () = tokio::time::sleep(timeouts::GRACE) => {}
             }
             tool::cut_off();
         }
-        Ok(last.map_or(SkippableOutcome::Stopped, SkippableOutcome::Signal))
-    });
-    signals_are_given_back()?;
-    ended
+    })
 }
 
 /// From here on Ctrl-C ends this process as usual, until signals are taken over again.

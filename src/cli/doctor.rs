@@ -47,17 +47,14 @@ pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
     } else {
         "descent align --help"
     };
-    if context.out.json {
-        context.out.json(&DoctorOutput {
-            schema: "descent/doctor/1",
-            can_run: missing == 0,
-            place: place.project.display().to_string(),
-            findings,
-            next,
-        });
-    } else {
-        context.out.page(&page(&findings, missing, degraded, next));
-    }
+    let output = DoctorOutput {
+        schema: "descent/doctor/1",
+        can_run: missing == 0,
+        place: place.project.display().to_string(),
+        findings,
+        next,
+    };
+    context.answer_page(&output, || page(&output.findings, missing, degraded, next));
     let code = if missing == 0 { 0 } else { exit::UNAVAILABLE };
     Ok(End::Code(code))
 }

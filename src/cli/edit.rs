@@ -176,21 +176,14 @@ enum EditResult {
 /// `None`: nothing changed.
 fn report(context: &Context, store: &Store, state: &State, events: Option<&[Event]>) {
     let events = events.filter(|events| !events.is_empty());
-    let next = ops::next(store, state);
-    if context.out.json {
-        context.out.json(&EditOutput {
-            schema: "descent/edit/1",
-            result: match events {
-                Some(_) => EditResult::Committed,
-                None => EditResult::Unchanged,
-            },
-            serial: state.serial,
-            notices: events.unwrap_or_default(),
-            next,
-        });
-        return;
-    }
-    for event in events.unwrap_or_default() {
+    let output = EditOutput {
+        schema: "descent/edit/1",
+        result: if events.is_some() { EditResult::Committed } else { EditResult::Unchanged },
+        serial: state.serial,
+        notices: events.unwrap_or_default(),
+        next: ops::next(store, state),
+    };
+    for event in output.notices.iter().filter(|_| !context.out.json) {
         let at = clock::now().rfc3339();
         context.tell(&EventLine::new(event, at, state.serial));
     }
@@ -198,5 +191,5 @@ fn report(context: &Context, store: &Store, state: &State, events: Option<&[Even
         Some(_) => format!("committed as serial {}", state.serial.0),
         None => "unchanged".to_owned(),
     };
-    context.out.data(&format!("{words}\nnext: {next}"));
+    context.answer(&output, || format!("{words}\nnext: {}", output.next));
 }

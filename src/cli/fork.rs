@@ -12,7 +12,7 @@ use super::{End, context::Context};
 use crate::{
     config,
     failure::{Failure, quoted},
-    ops, render,
+    ops,
 };
 
 /// The place of a fork: `descent undo --into --json`
@@ -45,26 +45,21 @@ pub(super) fn fork(context: &Context, to: Option<&Path>) -> Result<End, Failure>
     } else {
         format!("descent --state {} run", quoted(&place.state))
     };
-    if context.out.json {
-        context.out.json(&ForkOutput {
-            schema: "descent/fork/1",
-            state: place.state.display().to_string(),
-            lineage: &fork.lineage,
-            parent: ForkParent { lineage: &fork.parent, serial: fork.serial },
-            next,
-        });
-        return Ok(End::Code(0));
+    if fork.kind == Workspace::Shared && !context.out.json {
+        let words = "agents work in place here: two runs in one directory get in each other's way";
+        context.out.say(words);
     }
-    if fork.kind == Workspace::Shared {
-        context
-            .out
-            .say("agents work in place here: two runs in one directory get in each other's way");
-    }
-    let text = format!(
-        "{} begins where serial {} stands, with a lineage of its own\nnext: {next}",
-        place.state.display(),
-        fork.serial.0
-    );
-    context.out.data(&render::clean(&text));
-    Ok(End::Code(0))
+    let output = ForkOutput {
+        schema: "descent/fork/1",
+        state: place.state.display().to_string(),
+        lineage: &fork.lineage,
+        parent: ForkParent { lineage: &fork.parent, serial: fork.serial },
+        next,
+    };
+    Ok(context.answer(&output, || {
+        format!(
+            "{} begins where serial {} stands, with a lineage of its own\nnext: {}",
+            output.state, fork.serial.0, output.next
+        )
+    }))
 }

@@ -1,6 +1,6 @@
 //! The help: the groups of commands, and an example for each.
 //!
-//! Invariant: every command is in one group; one that was forgotten here is listed under `more`.
+//! Invariant: every command is in one group.
 
 use clap::{ColorChoice, Command, CommandFactory};
 
@@ -10,7 +10,7 @@ use crate::render::{self, Line, Meaning, Page};
 /// Columns of the help.
 const WIDTH: usize = 80;
 
-/// Groups in the order of a day's work. Names that this build lacks are skipped.
+/// Groups in the order of a day's work.
 const GROUPS: [(&str, &[&str]); 5] = [
     ("start", &["align", "run", "wait", "apply"]),
     ("steer", &["redirect", "stop", "guide", "skip", "retry", "confirm"]),
@@ -18,9 +18,6 @@ const GROUPS: [(&str, &[&str]); 5] = [
     ("file", &["edit", "validate", "undo", "migrate"]),
     ("more", &["verify", "doctor", "trust", "memory", "clean"]),
 ];
-
-/// The group of commands that have none.
-const LAST: &str = "more";
 
 /// Groups whose commands are named without a word on each.
 const NAMED_ONLY: [&str; 2] = ["file", "more"];
@@ -44,7 +41,7 @@ const EXAMPLES: [(&str, &str); 27] = [
     ("retry", "descent retry parser"),
     ("confirm", "descent confirm \"the page looks right\""),
     ("status", "descent status --exit-code"),
-    ("watch", "descent watch --stop-when stalled=30m,hung=60s"),
+    ("watch", "descent watch"),
     ("graph", "descent graph --format mermaid"),
     ("why", "descent why parser"),
     ("diff", "descent diff parser.3 --stat"),
@@ -98,9 +95,7 @@ fn whole(command: &Command) -> String {
     page.push(Line::new().strong("Usage: ").plain("descent [OPTIONS] [COMMAND]"));
     page.gap();
     for (group, names) in GROUPS {
-        let forgotten = known.iter().map(|(name, _)| name.as_str());
-        let forgotten = forgotten.filter(|name| group == LAST && place(name).is_none());
-        let listed = names.iter().copied().chain(forgotten);
+        let listed = names.iter();
         let listed = listed.filter_map(|name| known.iter().find(|(known, _)| known == name));
         let head = |text: &str| Line::new().strong(text).pad(7);
         if NAMED_ONLY.contains(&group) {
@@ -122,11 +117,6 @@ fn whole(command: &Command) -> String {
     let more = "`descent help COMMAND` has the options of a command, and an example.";
     page.push(Line::of(more));
     page.text(true)
-}
-
-fn place(name: &str) -> Option<&'static str> {
-    let of_group = GROUPS.iter().find(|(_, names)| names.contains(&name));
-    of_group.map(|(group, _)| *group)
 }
 
 #[cfg(test)]

@@ -5,7 +5,10 @@
 
 use std::{
     cell::OnceCell,
-    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        mpsc::{RecvTimeoutError, Sender, channel},
+    },
     thread::JoinHandle,
     time::Duration,
 };
@@ -21,7 +24,7 @@ use crate::{
 };
 
 /// It is drawn again so often: the seconds shown go on, and news wait no longer.
-const TICK_MS: u64 = 200;
+const PAUSE: Duration = Duration::from_millis(200);
 /// A single check is shown if it takes longer.
 const PATIENCE_MS: u64 = 1_000;
 /// Rows at most above the last one.
@@ -29,20 +32,9 @@ const ROWS_MAX: usize = 12;
 
 /// Draws until it is dropped.
 pub(super) struct LiveArea {
-    shared: Arc<LiveShared>,
-    drawer: Option<JoinHandle<()>>,
-}
-
-#[derive(Default)]
-struct LiveShared {
-    scene: Mutex<Scene>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct Scene {
-    shows: Shows,
-    is_over: bool,
+    shows: Arc<Mutex<Shows>>,
+    /// The drawer, and what ends it when it is dropped.
+    drawer: Option<(Sender<()>, JoinHandle<()>)>,
 }
 
 /// The content of the area.
@@ -69,28 +61,34 @@ impl LiveArea {
 
     /// Draws nothing if nobody looks: no terminal, `--json`, `--quiet`, `--no-input`, CI.
     fn start(context: &Context, shows: Shows) -> Self {
-        let scene = Scene { shows, is_over: false };
-        let shared = Arc::new(LiveShared { scene: Mutex::new(scene), changed: Condvar::new() });
+        let shows = Arc::new(Mutex::new(shows));
         let is_wanted = context.is_attended && !context.out.json && !context.out.quiet;
         let drawer = (is_wanted && area::can_draw()).then(|| {
-            let shared = Arc::clone(&shared);
-            std::thread::spawn(move || draw(&shared))
+            let (until, is_over) = channel();
+            let shows = Arc::clone(&shows);
+            let draw = move || {
+                while is_over.recv_timeout(PAUSE) == Err(RecvTimeoutError::Timeout) {
+                    let (columns, rows) = area::size();
+                    let lines = locked(&shows).lines(clock::now(), columns, rows);
+                    area::show(lines);
+                }
+            };
+            (until, std::thread::spawn(draw))
         });
-        Self { shared, drawer }
+        Self { shows, drawer }
     }
 
     /// Shows one check outside of a run, the `nth` of `all`.
     fn checking(&self, check: &str, nth: usize, all: usize) {
         let name = format!("check {nth} of {all}: {}", render::line(check));
-        self.shared.lock().shows = Shows::Check(name, clock::now());
+        *locked(&self.shows) = Shows::Check(name, clock::now());
     }
 }
 
 impl Drop for LiveArea {
     fn drop(&mut self) {
-        self.shared.lock().is_over = true;
-        self.shared.changed.notify_one();
-        if let Some(drawer) = self.drawer.take() {
+        if let Some((until, drawer)) = self.drawer.take() {
+            drop(until);
             // A drawer that panicked draws no more; the area is removed all the same.
             let _ = drawer.join();
             area::show(Vec::new());
@@ -107,29 +105,13 @@ pub(super) fn drawn(context: &Context) -> impl Fn(CheckStart<'_>) + '_ {
     }
 }
 
-impl LiveShared {
-    fn lock(&self) -> MutexGuard<'_, Scene> {
-        self.scene.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+fn locked(shows: &Mutex<Shows>) -> MutexGuard<'_, Shows> {
+    shows.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn draw(shared: &LiveShared) {
-    let mut scene = shared.lock();
-    while !scene.is_over {
-        let (columns, rows) = area::size();
-        let lines = scene.lines(clock::now(), columns, rows);
-        drop(scene);
-        area::show(lines);
-        let pause = Duration::from_millis(TICK_MS);
-        let paused =
-            shared.changed.wait_timeout_while(shared.lock(), pause, |scene| !scene.is_over);
-        scene = paused.unwrap_or_else(PoisonError::into_inner).0;
-    }
-}
-
-impl Scene {
+impl Shows {
     fn lines(&self, now: UnixMillis, columns: usize, rows: usize) -> Vec<Line> {
-        match &self.shows {
+        match self {
             Shows::Nothing => Vec::new(),
             Shows::Work(work) => {
                 let room = ROWS_MAX.min(rows.saturating_sub(4));

@@ -106,30 +106,22 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     }
     let left_out = flags.number.map_or(0, |number| entries.len().saturating_sub(number as usize));
     let entries = entries.get(left_out..).unwrap_or_default();
-    if context.out.json {
-        let output = |entry| {
-            let (label, what) = render::describe_entry(entry);
-            let text = format!("{label} {what}");
-            let output = LogEntryOutput { entry, text };
-            let mut value = serde_json::to_value(&output).unwrap_or_default();
-            evidence::locate(store.place(), &mut value);
-            value
-        };
-        context.out.json(&LogOutput {
-            schema: "descent/log/1",
-            left_out,
-            entries: entries.iter().map(output).collect(),
-        });
-    } else {
-        let time = if context.out.verbose {
-            render::LogTime::Recorded
-        } else {
-            render::LogTime::Before(clock::now())
-        };
-        let page = render::log(entries, left_out, time, context.out.width());
-        context.out.page(&page);
-    }
-    Ok(End::Code(0))
+    let output = |entry| {
+        let (label, what) = render::describe_entry(entry);
+        let output = LogEntryOutput { entry, text: format!("{label} {what}") };
+        let mut value = serde_json::to_value(&output).unwrap_or_default();
+        evidence::locate(store.place(), &mut value);
+        value
+    };
+    let output = LogOutput {
+        schema: "descent/log/1",
+        left_out,
+        entries: entries.iter().filter(|_| context.out.json).map(output).collect(),
+    };
+    // With -v each time is as it was recorded.
+    let now = (!context.out.verbose).then(clock::now);
+    let page = || render::log(entries, left_out, now, context.out.width());
+    Ok(context.answer_page(&output, page))
 }
 
 /// Joins the records of the state with the events of the commits: each fact is told once.
@@ -210,24 +202,19 @@ fn of_commit(commit: &Commit) -> LogEntry {
 fn between(context: &Context, timeline: &Timeline, from: &str, to: &str) -> Result<End, Failure> {
     let (from, to) = (oldest_or(timeline, from)?, newest_or(timeline, to)?);
     let changes = difference::difference(&from.state, &to.state);
-    let text = difference::words(&changes);
-    if context.out.json {
-        let output = |change: &Difference| ChangeOutput {
-            atom: change.of.clone(),
-            text: change.text(),
-            weight: change.weight,
-        };
-        context.out.json(&DifferenceOutput {
-            schema: "descent/difference/1",
-            from: from.state.serial,
-            to: to.state.serial,
-            text,
-            changes: changes.iter().map(output).collect(),
-        });
-    } else {
-        context.out.data(&render::clean(&text));
-    }
-    Ok(End::Code(0))
+    let output = |change: &Difference| ChangeOutput {
+        atom: change.of.clone(),
+        text: change.text(),
+        weight: change.weight,
+    };
+    let output = DifferenceOutput {
+        schema: "descent/difference/1",
+        from: from.state.serial,
+        to: to.state.serial,
+        text: difference::words(&changes),
+        changes: changes.iter().map(output).collect(),
+    };
+    Ok(context.answer(&output, || output.text.clone()))
 }
 
 fn oldest_or(timeline: &Timeline, text: &str) -> Result<Point, Failure> {

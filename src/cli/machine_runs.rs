@@ -19,20 +19,17 @@ pub(super) fn print_all(context: &Context) -> End {
     for warning in &listing.warnings {
         context.out.say(warning);
     }
-    if context.out.json {
-        context.out.json(&listing);
-        return End::Code(0);
-    }
-    let mut page = Page::new(context.out.width());
-    if listing.runs.is_empty() {
-        page.push(Line::of("no run is known on this machine"));
-    }
-    for run in &listing.runs {
-        lines(&mut page, run);
-    }
-    page.next(&listing.next);
-    context.out.page(&page);
-    End::Code(0)
+    context.answer_page(&listing, || {
+        let mut page = Page::new(context.out.width());
+        if listing.runs.is_empty() {
+            page.push(Line::of("no run is known on this machine"));
+        }
+        for run in &listing.runs {
+            lines(&mut page, run);
+        }
+        page.next(&listing.next);
+        page
+    })
 }
 
 fn lines(page: &mut Page, run: &KnownRun) {

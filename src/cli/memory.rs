@@ -219,20 +219,20 @@ fn tell(
         Some(_) => "descent memory forget ID, or descent memory edit",
         None => "descent run",
     };
-    if context.out.json {
-        return context.out.json(&MemoryOutput {
-            schema: "descent/memory/1",
-            result,
-            path: known.path.display().to_string(),
-            lessons: known.lessons.iter().map(LessonOutput::from).collect(),
-            forgotten,
-            next,
-        });
-    }
-    let mut page = Page::new(context.out.width());
-    words(&mut page);
-    page.next(next);
-    context.out.page(&page);
+    let output = MemoryOutput {
+        schema: "descent/memory/1",
+        result,
+        path: known.path.display().to_string(),
+        lessons: known.lessons.iter().map(LessonOutput::from).collect(),
+        forgotten,
+        next,
+    };
+    context.answer_page(&output, || {
+        let mut page = Page::new(context.out.width());
+        words(&mut page);
+        page.next(next);
+        page
+    });
 }
 
 fn list(page: &mut Page, known: &ProjectLessons) {

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use descent_core::{doc::Fault, id::Lineage, state::Version};
 use descent_migrate::{Additions, Fate, Host, Item, Migration};
 use serde::Serialize;
@@ -28,9 +28,6 @@ const USUAL: &str = ".claude/aot-loop-state.md";
 pub struct MigrateArgs {
     /// The old state file; without it .claude/aot-loop-state.md; `-` is standard input
     file: Option<PathBuf>,
-    /// What wrote it
-    #[arg(long, value_name = "PROGRAM", value_enum, default_value_t = MigrateSource::Aot)]
-    from: MigrateSource,
     /// Only tell what would become of it
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -43,12 +40,6 @@ pub struct MigrateArgs {
     /// A command that must pass too; may be given again
     #[arg(long, value_name = "COMMAND")]
     check: Vec<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum MigrateSource {
-    /// The AoT loop, contracts 1.2 and 1.3
-    Aot,
 }
 
 /// The fate of each thing in an old file: `descent migrate --json`
@@ -84,8 +75,33 @@ struct MigrateItem<'a> {
     what: &'a str,
 }
 
+impl<'a> MigrateOutput<'a> {
+    fn of(
+        file: &PlanFile,
+        contract: &'a str,
+        made: Option<&StatePlace>,
+        items: &'a [Item],
+        next: &'a str,
+    ) -> Self {
+        let item = |one: &'a Item| MigrateItem {
+            fate: one.fate.word(),
+            line: one.line,
+            column: one.column,
+            from: &one.from,
+            what: &one.what,
+        };
+        Self {
+            schema: "descent/migrate/1",
+            file: file.name.display().to_string(),
+            contract,
+            state: made.map(|place| place.state.display().to_string()),
+            items: items.iter().map(item).collect(),
+            next,
+        }
+    }
+}
+
 pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Failure> {
-    let MigrateSource::Aot = flags.from;
     let top = context.top()?;
     let (dir, path) = match &flags.file {
         Some(path) => (context.dir.as_path(), path.as_path()),
@@ -141,19 +157,8 @@ fn already(context: &Context, file: &PlanFile, version: &str) -> Result<End, Fai
         "{} is a state of version {version}: there is nothing to migrate, it is read as it is",
         file.name.display()
     );
-    if context.out.json {
-        context.out.json(&MigrateOutput {
-            schema: "descent/migrate/1",
-            file: file.name.display().to_string(),
-            contract: version,
-            state: None,
-            items: Vec::new(),
-            next: "descent status",
-        });
-    } else {
-        context.out.data(&format!("{words}\nnext: descent status"));
-    }
-    Ok(End::Code(0))
+    let output = MigrateOutput::of(file, version, None, &[], "descent status");
+    Ok(context.answer(&output, || format!("{words}\nnext: descent status")))
 }
 
 fn refused(file: &PlanFile, faults: &[Fault]) -> Failure {
@@ -169,27 +174,17 @@ fn report(context: &Context, file: &PlanFile, migration: &Migration, made: Optio
         Some(place) => format!("descent --state {} run", quoted(&place.state)),
         None => "descent migrate, without -n".to_owned(),
     };
-    let state = made.map(|place| place.state.as_path());
-    if context.out.json {
-        context.out.json(&MigrateOutput {
-            schema: "descent/migrate/1",
-            file: file.name.display().to_string(),
-            contract: migration.contract,
-            state: state.map(|path| path.display().to_string()),
-            items: migration.items.iter().map(output).collect(),
-            next: &next,
-        });
-        return;
-    }
+    let output = MigrateOutput::of(file, migration.contract, made, &migration.items, &next);
+    context.answer_page(&output, || page(&output, &migration.items));
+}
+
+fn page(output: &MigrateOutput<'_>, items: &[Item]) -> Page {
+    let (name, contract) = (&output.file, output.contract);
     let mut page = Page::new(usize::MAX);
-    let name = file.name.display();
-    page.push(
-        Line::new()
-            .strong(format!("{name}: the state of an AoT loop, contract {}", migration.contract)),
-    );
+    let head = format!("{name}: the state of an AoT loop, contract {contract}");
+    page.push(Line::new().strong(head));
     for fate in Fate::ALL {
-        let items = migration.items.iter();
-        let of_it: Vec<&Item> = items.filter(|one| one.fate == fate).collect();
+        let of_it: Vec<&Item> = items.iter().filter(|one| one.fate == fate).collect();
         if of_it.is_empty() {
             continue;
         }
@@ -198,17 +193,15 @@ fn report(context: &Context, file: &PlanFile, migration: &Migration, made: Optio
         for one in of_it {
             let from = if one.from.is_empty() { "/" } else { &one.from };
             let (from, what) = (render::visible(from), render::visible(&one.what));
-            page.push(
-                Line::indent(2)
-                    .plain(format!("{name}:{}:{}: {from}: {what}", one.line, one.column)),
-            );
+            let text = format!("{name}:{}:{}: {from}: {what}", one.line, one.column);
+            page.push(Line::indent(2).plain(text));
         }
     }
-    if let Some(path) = state {
-        page.push(Line::new().plain(format!("written: {}", path.display())));
+    if let Some(path) = &output.state {
+        page.push(Line::of(format!("written: {path}")));
     }
-    page.next(&next);
-    context.out.page(&page);
+    page.next(output.next);
+    page
 }
 
 fn heading(fate: Fate) -> &'static str {
@@ -218,15 +211,5 @@ fn heading(fate: Fate) -> &'static str {
         Fate::Changed => "changed",
         Fate::Kept => "no place for it here: kept in /notes",
         Fate::Carried => "carried",
-    }
-}
-
-fn output(one: &Item) -> MigrateItem<'_> {
-    MigrateItem {
-        fate: one.fate.word(),
-        line: one.line,
-        column: one.column,
-        from: &one.from,
-        what: &one.what,
     }
 }

@@ -1,6 +1,7 @@
 //! Prints the texts of an attempt: all that it printed (`why --output`, `log --output`), and its prompt (`why --prompt`).
 
 use descent_core::view::named::AttemptEnd;
+use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
@@ -12,25 +13,25 @@ use crate::{
 };
 
 pub(super) fn print(context: &Context, found: &AttemptOutput) -> End {
-    if context.out.json {
-        context.out.json(found);
-    } else {
-        whole_text(context, note(found), &found.whole);
-    }
-    End::Code(0)
+    whole_text(context, found, note(found), &found.whole)
 }
 
 pub(super) fn print_prompt(context: &Context, report: &PromptReport) -> End {
-    if context.out.json {
-        context.out.json(report);
-    } else {
-        whole_text(context, report.note.as_deref().map(render::line), report.text.as_bytes());
-    }
-    End::Code(0)
+    let note = report.note.as_deref().map(render::line);
+    whole_text(context, report, note, report.text.as_bytes())
 }
 
 /// Byte for byte, but for a terminal: there control characters are shown, not obeyed.
-fn whole_text(context: &Context, note: Option<String>, bytes: &[u8]) {
+fn whole_text(
+    context: &Context,
+    value: &impl Serialize,
+    note: Option<String>,
+    bytes: &[u8],
+) -> End {
+    if context.out.json {
+        context.out.json(value);
+        return End::Code(0);
+    }
     if let Some(note) = note {
         context.out.say(&note);
     }
@@ -43,6 +44,7 @@ fn whole_text(context: &Context, note: Option<String>, bytes: &[u8]) {
         lines.for_each(|line| page.whole(line));
         context.out.page(&page);
     }
+    End::Code(0)
 }
 
 /// The words for a person beside the text.

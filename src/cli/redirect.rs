@@ -61,7 +61,7 @@ pub struct RedirectArgs {
     /// The choice that a group shall have (may be given again)
     #[arg(long, value_name = "GROUP=CHOICE")]
     select: Vec<String>,
-    /// A result by your word, or =@FILE for a long one (may be given again)
+    /// A result by your word (may be given again)
     #[arg(long, value_name = "ID=TEXT")]
     bind: Vec<String>,
     /// An atom whose result is taken out: it is made again (may be given again)
@@ -182,25 +182,19 @@ fn make(
         false => None,
     };
     let view = RedirectView::redirected(store, &done, answer.as_ref());
-    if context.out.json {
-        context.out.json(&view);
-        return Ok(End::Code(0));
-    }
-    let mut text = if is_new { lines(context, &view) } else { Vec::new() };
-    text.push(format!("redirected, serial {}", done.after.serial.0));
-    text.extend(match &answer {
-        Some(answer) if view.started.is_empty() => {
-            Some(format!("the loop goes on ({})", answer.status.word()))
-        }
-        Some(_) => {
-            let started = view.started.iter().map(|id| id.as_str());
-            Some(format!("starts: {}", Vec::from_iter(started).join(", ")))
-        }
-        None => store.is_live().then(|| "the loop has started nothing yet".to_owned()),
-    });
-    text.push(format!("next: {}", view.next));
-    context.out.data(&render::clean(&text.join("\n")));
-    Ok(End::Code(0))
+    Ok(context.answer(&view, || {
+        let mut text = if is_new { lines(context, &view) } else { Vec::new() };
+        text.push(format!("redirected, serial {}", done.after.serial.0));
+        text.extend(match &answer {
+            Some(answer) if view.started.is_empty() => {
+                Some(format!("the loop goes on ({})", answer.status.word()))
+            }
+            Some(_) => Some(format!("starts: {}", render::listed(&view.started, usize::MAX))),
+            None => store.is_live().then(|| "the loop has started nothing yet".to_owned()),
+        });
+        text.push(format!("next: {}", view.next));
+        text.join("\n")
+    }))
 }
 
 fn nothing_named(has_words: bool) -> Failure {
@@ -215,34 +209,22 @@ fn nothing_named(has_words: bool) -> Failure {
 
 fn abort(context: &Context, store: &mut Store) -> Result<End, Failure> {
     ops::trust::gate(&context.client(None), store)?;
-    let is_aborted = ops::redirect::abort(&context.client(None), store)?;
+    let words = match ops::redirect::abort(&context.client(None), store)? {
+        true => "the redirect is taken back; what it ended is made again",
+        false => "no redirect waits for its change",
+    };
     let state = store.read()?.state.clone();
-    if !is_aborted {
-        return Ok(unchanged(context, store, &state, "no redirect waits for its change"));
-    }
-    let words = "the redirect is taken back; what it ended is made again";
     Ok(unchanged(context, store, &state, words))
 }
 
 fn unchanged(context: &Context, store: &Store, state: &State, words: &str) -> End {
     let view = RedirectView::unchanged(store, state);
-    if context.out.json {
-        context.out.json(&view);
-    } else {
-        context.out.data(&format!("{words}\nnext: {}", view.next));
-    }
-    End::Code(0)
+    context.answer(&view, || format!("{words}\nnext: {}", view.next))
 }
 
 fn show_plan(context: &Context, view: &mut RedirectView) -> End {
     view.next = in_earnest(std::env::args_os().skip(1));
-    if context.out.json {
-        context.out.json(view);
-    } else {
-        let text = lines(context, view).join("\n");
-        context.out.data(&render::clean(&format!("{text}\nnext: {}", view.next)));
-    }
-    End::Code(0)
+    context.answer(view, || format!("{}\nnext: {}", lines(context, view).join("\n"), view.next))
 }
 
 /// The command of a dry run as it is typed to be carried out.

@@ -4,20 +4,21 @@ use std::{ops::ControlFlow, path::Path};
 
 use clap::Args;
 use descent_core::{
-    audit::{self, AuditCode, AuditFinding},
+    audit::{self, AuditCode},
     doc::Node,
     event::Reason,
     id::{RunId, Serial},
     state::{Run, RunStatus},
     step::run_end,
     view::{self, Surroundings},
-    world::World,
 };
 use serde::Serialize;
 
 use super::{
-    End, align, constraints,
-    context::{Context, WaitOutcome, interruptible, runtime, signals},
+    End, align,
+    apply::{self, ApplyArgs},
+    constraints,
+    context::{Context, interruptible, runtime, signals},
     detach,
     live::LiveArea,
 };
@@ -31,8 +32,8 @@ use crate::{
         detach::DetachedRun,
         run::{RunOptions, RunReport, RunView},
     },
-    render::{self, Line, Page},
-    store::{StatePlace, Store},
+    render::{self, Page},
+    store::Store,
     workspace::{self, Checkout, Workspaces, Worktrees},
 };
 
@@ -166,7 +167,7 @@ fn finish(context: &Context, flags: &RunArgs, report: &RunReport) -> Result<End,
         return Ok(End::Signal(signal));
     }
     if applies {
-        return apply(context);
+        return apply_here(context);
     }
     Ok(End::Code(code_of(run)))
 }
@@ -185,11 +186,14 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
     judged_where(&mut page, &report.workspaces, Checkout::Pristine);
     let audited = audit::audit(&ending.world, &[]);
     if let Some(findings) = render::findings_in_short(&audited) {
-        let head = Line::indent(2).then(Line::new().dim("audit").pad(8));
-        page.push(head.plain(format!("{findings} (descent report --audit)")));
+        page.push(render::row("audit").plain(format!("{findings} (descent report --audit)")));
     }
     match ending.world.state.run.status {
-        RunStatus::Completed if leads_on => page.next(&next_of(&report.place, &ending.world)),
+        RunStatus::Completed if leads_on => {
+            // The result may have been applied already.
+            let applied = workspace::applied(&report.place, &ending.world.state.lineage);
+            page.next(&view::next(&ending.world, &Surroundings { live: false, applied }));
+        }
         RunStatus::Completed => {}
         RunStatus::Aligned
         | RunStatus::Running
@@ -201,27 +205,21 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
     context.out.page(&page);
 }
 
-/// The command after a completed run; its result may have been applied already.
-fn next_of(place: &StatePlace, world: &World) -> String {
-    let around =
-        Surroundings { live: false, applied: workspace::applied(place, &world.state.lineage) };
-    view::next(world, &around)
-}
-
 /// Names the things that a deciding verdict shared with other trees.
 pub(super) fn judged_where(page: &mut Page, workspaces: &Workspaces, which: Checkout) {
-    let row = |word: &str| Line::indent(2).then(Line::new().dim(word).pad(8));
     let Some(trees) = workspaces.trees() else {
-        page.whole(row("shared").plain("checked in place: there is no fresh checkout here"));
+        page.whole(
+            render::row("shared").plain("checked in place: there is no fresh checkout here"),
+        );
         return;
     };
     for kept in trees.keeps() {
-        page.whole(
-            row("kept").plain(format!("{kept}: it may be left over from an earlier checkout")),
-        );
+        let words = format!("{kept}: it may be left over from an earlier checkout");
+        page.whole(render::row("kept").plain(words));
     }
     for link in trees.linked(which) {
-        page.whole(row("linked").plain(format!("{link}: the checks saw what stands there now")));
+        let words = format!("{link}: the checks saw what stands there now");
+        page.whole(render::row("linked").plain(words));
     }
 }
 
@@ -232,11 +230,11 @@ pub(super) fn linked(workspaces: &Workspaces, which: Checkout) -> Vec<String> {
 }
 
 /// Signals are caught by now and must be answered, so a thread of its own waits for git.
-fn apply(context: &Context) -> Result<End, Failure> {
+fn apply_here(context: &Context) -> Result<End, Failure> {
     let (over, is_over) = tokio::sync::oneshot::channel::<()>();
     std::thread::scope(|scope| {
         let applying = scope.spawn(move || {
-            let applied = super::apply::apply(context, &super::apply::ApplyArgs::default());
+            let applied = apply::apply(context, &ApplyArgs::default());
             drop(over);
             applied
         });
@@ -247,8 +245,8 @@ fn apply(context: &Context) -> Result<End, Failure> {
         });
         let applied = applying.join().map_err(|_| Failure::bug("apply broke"))?;
         match waited? {
-            WaitOutcome::Signal(signal) => Ok(End::Signal(signal)),
-            WaitOutcome::Done(()) => applied,
+            Err(signal) => Ok(End::Signal(signal)),
+            Ok(()) => applied,
         }
     })
 }
@@ -287,9 +285,8 @@ struct FoundOutput {
 
 /// Findings in the state alone: the journal may be long.
 fn found(report: &RunReport) -> Vec<FoundOutput> {
-    let audited = audit::audit(&report.ending.world, &[]);
-    let one = |one: AuditFinding| FoundOutput { code: one.code, count: one.count };
-    audited.into_iter().map(one).collect()
+    let audited = audit::audit(&report.ending.world, &[]).into_iter();
+    audited.map(|one| FoundOutput { code: one.code, count: one.count }).collect()
 }
 
 fn result_json(report: &RunReport) -> serde_json::Value {

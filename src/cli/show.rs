@@ -81,19 +81,16 @@ pub(super) fn show(
     }
     let commit = timeline.commit(point.state.serial);
     let commit = commit.filter(|commit| commit.lineage == point.state.lineage);
-    if context.out.json {
-        context.out.json(&ShowOutput {
-            schema: "descent/show/1",
-            serial: point.state.serial,
-            lineage: &point.state.lineage,
-            at: commit.map(|commit| UnixMillis(commit.at_ms).rfc3339()),
-            by: commit.map(|commit| commit.by.as_str()),
-            command: commit.map(|commit| commit.command.as_str()),
-            text: commit.map(describe_commit),
-            state: doc::parse_bytes(&point.bytes, &doc::Limits::default()).node,
-        });
-        return Ok(End::Code(0));
-    }
+    let output = ShowOutput {
+        schema: "descent/show/1",
+        serial: point.state.serial,
+        lineage: &point.state.lineage.clone(),
+        at: commit.map(|commit| UnixMillis(commit.at_ms).rfc3339()),
+        by: commit.map(|commit| commit.by.as_str()),
+        command: commit.map(|commit| commit.command.as_str()),
+        text: commit.map(describe_commit),
+        state: doc::parse_bytes(&point.bytes, &doc::Limits::default()).node,
+    };
     let note = commit.map(|commit| render::StatusNote {
         meaning: render::Meaning::Plain,
         text: format!(
@@ -101,10 +98,9 @@ pub(super) fn show(
             commit.serial.0,
             commit.by,
             commit.command,
-            describe_commit(commit)
+            output.text.as_deref().unwrap_or_default()
         ),
     });
-    let notes: Vec<render::StatusNote> = note.into_iter().collect();
     // Only of the present state can it be said that nothing runs.
     let is_past = point.state.serial != timeline.now.state.serial;
     let world = World::new(point.state);
@@ -113,7 +109,7 @@ pub(super) fn show(
     if is_past {
         status.next = "descent status".to_owned();
     }
-    let page = render::status(&status, &notes, clock::now(), context.out.width());
-    context.out.page(&page);
-    Ok(End::Code(0))
+    Ok(context.answer_page(&output, || {
+        render::status(&status, note.as_slice(), clock::now(), context.out.width())
+    }))
 }

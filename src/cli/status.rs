@@ -6,6 +6,7 @@ use descent_core::{
     view,
     world::World,
 };
+use serde_json::json;
 
 use super::{
     End, constraints,
@@ -51,15 +52,8 @@ pub(super) fn bare(context: &Context) -> Result<End, Failure> {
     if context.place()?.is_some() {
         return status(context, &StatusArgs { exit_code: false, constraints: false, all: false });
     }
-    if context.out.json {
-        let next = "descent align --help";
-        context
-            .out
-            .json(&serde_json::json!({"schema": "descent/none/1", "status": null, "next": next}));
-    } else {
-        context.out.data(HOW_TO_START);
-    }
-    Ok(End::Code(0))
+    let none = json!({"schema": "descent/none/1", "status": null, "next": "descent align --help"});
+    Ok(context.answer(&none, || HOW_TO_START.to_owned()))
 }
 
 pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failure> {
@@ -104,12 +98,9 @@ fn show(context: &Context, flags: &StatusArgs, store: &Store, seen: SeenState) -
     if !edit.is_empty() {
         status.note_edit(&world);
     }
-    if context.out.json {
-        context.out.json(&status);
-    } else {
-        let page = render::status(&status, &notes, clock::now(), context.out.width());
-        context.out.page(&page);
-    }
+    context.answer_page(&status, || {
+        render::status(&status, &notes, clock::now(), context.out.width())
+    });
     let code = match (flags.exit_code, world.state.run.status.is_active()) {
         (false, _) => 0,
         (true, false) => run::code_of(&world.state.run),

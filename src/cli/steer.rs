@@ -15,7 +15,6 @@ use crate::{
         self,
         steer::{SteeringOrder, Unsteered},
     },
-    render,
 };
 
 #[derive(Debug, Args)]
@@ -44,6 +43,8 @@ pub struct AtomsArgs {
     _yes: bool,
 }
 
+/// The instruction stands already.
+pub(super) const UNCHANGED: &str = "unchanged: that stands already";
 pub(super) const ABOUT_SKIP: &str = "Count an atom as done without doing it.\n\nIt gets a result by your word, and what waits for it goes on. Of a group, all open tasks that are in force are skipped. `descent redirect --forget ATOM` brings it back.";
 pub(super) const ABOUT_RETRY: &str = "Try an atom again that failed.\n\nIts failures count no more; they stay in the log and in the prompts. A solved atom is made again by `descent redirect --forget ATOM`.";
 
@@ -60,18 +61,14 @@ pub(super) fn guide(context: &Context, flags: &GuideArgs) -> Result<End, Failure
     steer(context, &order)
 }
 
-pub(super) fn skip(context: &Context, flags: &AtomsArgs) -> Result<End, Failure> {
-    steer(context, &flags.order(Steering::Skip))
-}
-
-pub(super) fn retry(context: &Context, flags: &AtomsArgs) -> Result<End, Failure> {
-    steer(context, &flags.order(Steering::Retry))
-}
-
-impl AtomsArgs {
-    fn order(&self, steering: Steering<'static>) -> SteeringOrder<'_> {
-        SteeringOrder { steering, atoms: ids(&self.atoms), reason: self.reason.as_deref() }
-    }
+/// A skip or a retry.
+pub(super) fn atoms(
+    context: &Context,
+    steering: Steering<'static>,
+    flags: &AtomsArgs,
+) -> Result<End, Failure> {
+    let (atoms, reason) = (ids(&flags.atoms), flags.reason.as_deref());
+    steer(context, &SteeringOrder { steering, atoms, reason })
 }
 
 fn ids(names: &[String]) -> Vec<AtomId> {
@@ -120,16 +117,14 @@ fn steer(context: &Context, order: &SteeringOrder<'_>) -> Result<End, Failure> {
         serial: state.serial,
         next: ops::next(&store, &state),
     };
-    if context.out.json {
-        context.out.json(&output);
-        return Ok(End::Code(0));
-    }
-    let mut lines = match result {
-        SteerResult::Changed => output.changes,
-        SteerResult::Unchanged => vec!["unchanged: that stands already".to_owned()],
-    };
-    lines.extend(output.effects.iter().map(|effect| format!("  → {effect}")));
-    lines.push(format!("next: {}", output.next));
-    context.out.data(&render::clean(&lines.join("\n")));
-    Ok(End::Code(0))
+    Ok(context.answer(&output, || {
+        let unchanged = [UNCHANGED.to_owned()];
+        let lines = match result {
+            SteerResult::Changed => &output.changes[..],
+            SteerResult::Unchanged => &unchanged,
+        };
+        let effects = output.effects.iter().map(|effect| format!("\n  → {effect}"));
+        let effects = effects.collect::<String>();
+        format!("{}{effects}\nnext: {}", lines.join("\n"), output.next)
+    }))
 }

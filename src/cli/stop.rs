@@ -104,24 +104,24 @@ pub(super) struct StopOutput<'a> {
 fn report(context: &Context, what: &str, proof: Option<&StopProof>, next: &str) {
     let ended = proof.and_then(|proof| proof.ended.as_ref());
     let signals = proof.map_or(&[][..], |proof| &proof.signals);
-    if context.out.json {
-        return context.out.json(&StopOutput {
-            schema: "descent/stop/1",
-            result: what,
-            processes: ended.map(|ended| ended.processes),
-            ms: ended.map(|ended| ended.ms),
-            serial: proof.and_then(|proof| proof.serial),
-            signals,
+    let output = StopOutput {
+        schema: "descent/stop/1",
+        result: what,
+        processes: ended.map(|ended| ended.processes),
+        ms: ended.map(|ended| ended.ms),
+        serial: proof.and_then(|proof| proof.serial),
+        signals,
+    };
+    context.answer(&output, || {
+        let by = names(signals).map(|names| format!(" by {names}, since the loop read no request"));
+        let proven = ended.map(|ended| {
+            let plural = if ended.processes == 1 { "" } else { "es" };
+            let (processes, ms) = (ended.processes, ended.ms);
+            format!(": {processes} process{plural} ended within {ms} ms")
         });
-    }
-    let by = names(signals).map(|names| format!(" by {names}, since the loop read no request"));
-    let proven = ended.map(|ended| {
-        let plural = if ended.processes == 1 { "" } else { "es" };
-        let (processes, ms) = (ended.processes, ended.ms);
-        format!(": {processes} process{plural} ended within {ms} ms")
+        let (by, proven) = (by.unwrap_or_default(), proven.unwrap_or_default());
+        format!("{what}{by}{proven}\nnext: {next}")
     });
-    let (by, proven) = (by.unwrap_or_default(), proven.unwrap_or_default());
-    context.out.data(&format!("{what}{by}{proven}\nnext: {next}"));
 }
 
 /// `SIGTERM, SIGCONT`; `None` if there were none.

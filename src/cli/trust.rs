@@ -152,12 +152,9 @@ fn nothing_allowed(subject: &TrustQuestion) -> Failure {
 }
 
 fn report(context: &Context, subject: &TrustQuestion, what: &str) {
-    if context.out.json {
-        context.out.json(&output(subject, true));
-    } else {
-        let text = format!("{}: {what}\nnext: {}", subject.name, subject.next);
-        context.out.data(&render::clean(&text));
-    }
+    context.answer(&output(subject, true), || {
+        format!("{}: {what}\nnext: {}", subject.name, subject.next)
+    });
 }
 
 /// Everything that can execute, and whether it is allowed: `descent trust --json`

@@ -124,13 +124,8 @@ impl UndoOutput {
     }
 
     fn print(&self, context: &Context) -> End {
-        if context.out.json {
-            context.out.json(self);
-        } else {
-            let text = format!("{}\nnext: {}", lines(&self.text, &self.effects), self.next);
-            context.out.data(&render::clean(&text));
-        }
-        End::Code(0)
+        context
+            .answer(self, || format!("{}\nnext: {}", lines(&self.text, &self.effects), self.next))
     }
 }
 

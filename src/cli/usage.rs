@@ -7,7 +7,7 @@ use clap::{
 use descent_core::doc::suggest;
 
 use super::help;
-use crate::failure::{Failure, quoted};
+use crate::failure::Failure;
 
 /// Other programs' names for the commands here.
 const MEANT: [(&[&str], &str); 16] = [
@@ -43,7 +43,7 @@ const MOVED: [(&str, &str, &str); 9] = [
 ];
 
 /// Commands whose one argument is a text.
-const TEXTS: [(&str, &str); 3] = [("align", "goal"), ("redirect", "reason"), ("guide", "text")];
+const TEXTS: [(&str, &str); 2] = [("align", "goal"), ("redirect", "reason")];
 
 /// Commands that show once what `watch` follows.
 const LOOKS: [&str; 3] = ["status", "graph", "why"];
@@ -91,12 +91,8 @@ fn no_such_command(error: &Error, typed: &[String]) -> Failure {
 fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -> Failure {
     let argument = context(error, ContextKind::InvalidArg).unwrap_or_default();
     let what = format!("unexpected argument `{argument}`");
-    let of_text = TEXTS.iter();
-    let mut of_text = of_text.filter(|(name, _)| command.is_some_and(|command| command == name));
-    if let Some((name, text)) = of_text.next().filter(|_| !argument.starts_with('-')) {
-        if let Some(hint) = guidance_for(name, &argument, typed) {
-            return Failure::usage(what, hint);
-        }
+    let of_text = TEXTS.iter().find(|(name, _)| command.is_some_and(|command| command == name));
+    if let Some((name, text)) = of_text.filter(|_| !argument.starts_with('-')) {
         let what = format!("{what}: a {text} of several words stands in quotes");
         return Failure::usage(what, format!("descent {name} \"{}\"", words(typed, name)));
     }
@@ -104,29 +100,16 @@ fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -
         return Failure::usage(what, "descent watch");
     }
     let constraint = argument.trim_start_matches('-').replace('-', "_");
-    let takes_constraints =
-        command.is_some_and(|command| ["align", "redirect", "run"].contains(&command.as_str()));
-    if takes_constraints && argument.starts_with("--") && is_constraint(&constraint) {
-        let command = command.map_or("run", String::as_str);
+    if let Some(command) = command
+        && ["align", "redirect", "run"].contains(&command.as_str())
+        && argument.starts_with("--")
+        && super::constraints::names().any(|known| known == constraint)
+    {
         return Failure::usage(what, format!("descent {command} --set {constraint}=VALUE"));
     }
-    let hint = match context(error, ContextKind::SuggestedArg) {
-        Some(similar) => format!("did you mean `{similar}`? {}", help_of(command)),
-        None => help_of(command),
-    };
-    Failure::usage(what, hint)
-}
-
-/// `guide S1 "some words"` means the atom first.
-fn guidance_for(command: &str, argument: &str, typed: &[String]) -> Option<String> {
-    let mut words = typed.iter().skip_while(|word| *word != command).skip(1);
-    let (atom, text) = (words.next()?, words.next()?);
-    let is_meant = command == "guide"
-        && text == argument
-        && text.contains(' ')
-        && !atom.contains(' ')
-        && !atom.starts_with('-');
-    is_meant.then(|| format!("descent guide {} --for {atom}", quoted(text)))
+    let similar = context(error, ContextKind::SuggestedArg);
+    let similar = similar.map(|similar| format!("did you mean `{similar}`? "));
+    Failure::usage(what, similar.unwrap_or_default() + &help_of(command))
 }
 
 /// The bare words after the command, up to the first option.
@@ -135,10 +118,6 @@ fn words(typed: &[String], command: &str) -> String {
     let words = words.take_while(|word| !word.starts_with('-'));
     let words: Vec<&str> = words.map(String::as_str).collect();
     words.join(" ")
-}
-
-fn is_constraint(name: &str) -> bool {
-    super::constraints::names().any(|known| known == name)
 }
 
 fn is_command(word: &str) -> bool {

@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::{
     End,
-    context::{Context, WaitOutcome, interruptible, surroundings},
+    context::{Context, interruptible, surroundings},
     live::drawn,
     run,
 };
@@ -82,35 +82,33 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
         bench.base_case(state, &workspaces, subject.commit.clone(), &drawn(context)).await
     })?;
     let judged = match judged {
-        WaitOutcome::Done(judged) => judged,
-        WaitOutcome::Signal(signal) => return Ok(End::Signal(signal)),
+        Ok(judged) => judged,
+        Err(signal) => return Ok(End::Signal(signal)),
     };
     let verdict = evaluate::whole(state, &judged);
-    if context.out.json {
-        context.out.json(&VerifyOutput {
-            schema: "descent/verify/1",
-            holds: verdict == Verdict::Pass,
-            verdict,
-            of: &subject.name,
-            on: subject.commit.as_ref(),
-            linked: run::linked(&workspaces, Checkout::Judging),
-            checks: &judged,
-        });
-    } else {
+    let output = VerifyOutput {
+        schema: "descent/verify/1",
+        holds: verdict == Verdict::Pass,
+        verdict,
+        of: &subject.name,
+        on: subject.commit.as_ref(),
+        linked: run::linked(&workspaces, Checkout::Judging),
+        checks: &judged,
+    };
+    context.answer_page(&output, || {
         let word = match verdict {
             Verdict::Pass => "the base case holds",
             Verdict::Fail => "the base case does not hold",
             Verdict::Unknown => "the base case cannot be decided",
         };
-        let meaning = Meaning::of(verdict.word());
         let mut page = Page::new(context.out.width());
-        let head = Line::new().put(meaning, word).plain(" ");
+        let head = Line::new().put(Meaning::of(verdict.word()), word).plain(" ");
         page.wrapped(head, Meaning::Dim, &format!("on {}", subject.name), 2);
         page.extend(render::judged(&judged));
         run::judged_where(&mut page, &workspaces, Checkout::Judging);
         page.next(&view::after_verify(&World::new(state.clone()), &surroundings(&store, state)));
-        context.out.page(&page);
-    }
+        page
+    });
     Ok(End::Code(if verdict == Verdict::Pass { 0 } else { exit::NOT_SO }))
 }
 
@@ -120,35 +118,23 @@ fn subject(
     workspaces: &Workspaces,
 ) -> Result<VerifySubject, Failure> {
     if flags.result {
-        return of_result(state);
+        let Some(commit) = state.run.result().cloned() else {
+            let what = "the run has no result yet";
+            return Err(Failure::new("E-NO-RESULT", exit::NOT_SO, what, "descent run"));
+        };
+        let name = format!("the result ({})", short(&commit));
+        return Ok(VerifySubject { commit: Some(commit), name });
     }
     if let Some(rev) = &flags.rev {
         let trees = workspaces.trees();
         let commit = trees.map_or(Ok(None), |trees| trees.git().resolve(rev))?;
-        let Some(commit) = commit else {
-            return Err(ops::start::no_such_rev(rev));
-        };
+        let commit = commit.ok_or_else(|| ops::start::no_such_rev(rev))?;
         let name = format!("{rev} ({})", short(&commit));
-        let commit = Some(commit);
-        return Ok(VerifySubject { commit, name });
+        return Ok(VerifySubject { commit: Some(commit), name });
     }
     let start = workspaces.snapshot()?;
-    let name = match &start {
-        Some(start) => describe(start),
-        None => "the files as they are".to_owned(),
-    };
-    let commit = start.map(|start| start.commit);
-    Ok(VerifySubject { commit, name })
-}
-
-fn of_result(state: &State) -> Result<VerifySubject, Failure> {
-    let Some(commit) = state.run.result().cloned() else {
-        let what = "the run has no result yet";
-        return Err(Failure::new("E-NO-RESULT", exit::NOT_SO, what, "descent run"));
-    };
-    let name = format!("the result ({})", short(&commit));
-    let commit = Some(commit);
-    Ok(VerifySubject { commit, name })
+    let name = start.as_ref().map_or("the files as they are".to_owned(), describe);
+    Ok(VerifySubject { commit: start.map(|start| start.commit), name })
 }
 
 /// The name of the working tree that was checked.

@@ -1,32 +1,27 @@
 //! `descent watch`: looks at a run from another process. It locks nothing and may die.
 //!
-//! In a terminal it is a screen (`screen`), elsewhere the lines of `run`; in both it can end a run that makes no
-//! progress (`conditions`).
+//! In a terminal it is a screen (`screen`), elsewhere the lines of `run`.
 
 mod actions;
-mod conditions;
 mod pages;
 mod scene;
 mod screen;
 
 use std::{io::IsTerminal, time::Duration};
 
-use clap::Args;
 use descent_core::{
     audit::{self, AuditFinding},
     state::RunStatus,
     world::World,
 };
-use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
-use self::conditions::Conditions;
 use super::{End, context::Context, run};
 use crate::{
     clock,
     failure::{Failure, exit},
     ops::watch::{Lookout, WatchReport},
     render,
-    render::{Page, area, event as event_lines, watch::PASTED},
+    render::{Page, area, event as event_lines},
 };
 
 /// The time between two looks.
@@ -34,38 +29,21 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 /// A loop that was started may need so many looks to take its lease.
 const LOOKS_BEFORE_IDLE: u32 = 5;
 
-#[derive(Debug, Args)]
-#[command(
-    long_about = "Look at a run from another terminal.\n\nIn a terminal it is a screen: the graph, what runs, what happened, and keys to act. Elsewhere it prints the lines of `run`, and ends with the run's exit code. It only reads: ending it ends nothing else."
-)]
-pub struct WatchArgs {
-    /// End the run when one of these is so: stalled=15m (nothing is solved), hung=60s (no sign of life)
-    #[arg(long, value_name = "WHEN=TIME,…", value_delimiter = ',')]
-    stop_when: Vec<String>,
-}
+pub(super) const ABOUT: &str = "Look at a run from another terminal.\n\nIn a terminal it is a screen: the graph, what runs, what happened, and keys to act. Elsewhere it prints the lines of `run`, and ends with the run's exit code. It only reads: ending it ends nothing else.";
 
-pub(super) fn watch(context: &Context, flags: &WatchArgs) -> Result<End, Failure> {
+pub(super) fn watch(context: &Context) -> Result<End, Failure> {
     let lookout = Lookout::new(context.store()?)?;
-    let conditions = Conditions::of(context, &flags.stop_when)?;
     let is_screen = context.is_attended
         && !context.out.json
         && !context.out.quiet
         && area::can_draw()
         && std::io::stdout().is_terminal()
         && std::io::stdin().is_terminal();
-    if is_screen {
-        screen::show(context, lookout, conditions)
-    } else {
-        follow(context, lookout, conditions)
-    }
+    if is_screen { screen::show(context, lookout) } else { follow(context, lookout) }
 }
 
 /// Prints the events of the run until it ends.
-fn follow(
-    context: &Context,
-    mut lookout: Lookout,
-    mut conditions: Conditions<'_>,
-) -> Result<End, Failure> {
+fn follow(context: &Context, mut lookout: Lookout) -> Result<End, Failure> {
     let mut idle = 0;
     let (mut is_told, mut has_events) = (false, false);
     let mut told: Option<String> = None;
@@ -76,12 +54,11 @@ fn follow(
         has_events |= !look.events.is_empty();
         if look.work.is_some() && !has_events && !is_told {
             is_told = true;
-            context
-                .out
-                .say("the events of this run are not kept: only its end is told (descent status)");
+            let words =
+                "the events of this run are not kept: only its end is told (descent status)";
+            context.out.say(words);
         }
-        if look.trouble.is_some() && look.trouble != told {
-            let trouble = look.trouble.as_deref().unwrap_or_default();
+        if let Some(trouble) = look.trouble.as_ref().filter(|_| look.trouble != told) {
             context.out.say(&format!("the state cannot be read now: {trouble}"));
         }
         told.clone_from(&look.trouble);
@@ -93,17 +70,6 @@ fn follow(
         idle = if look.is_live() { 0 } else { idle + 1 };
         if idle >= LOOKS_BEFORE_IDLE || (idle > 0 && has_ended(&look)) {
             return end(context, &mut lookout);
-        }
-        if let Some(fired) = conditions.fired(&look) {
-            context.out.say(&fired.words);
-            match conditions.act(lookout.store(), fired) {
-                Ok(()) => {
-                    end(context, &mut lookout)?;
-                    return Ok(End::Code(exit::STOPPED));
-                }
-                // The other conditions are still looked for.
-                Err(failure) => context.out.failure(&failure),
-            }
         }
         std::thread::sleep(LOOK_EVERY);
     }
@@ -178,35 +144,12 @@ impl FindingsWatch {
     }
 }
 
-// The keys of `watch`, as what they ask for.
-
-/// A wish of the person at the keys.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum KeyCommand {
-    Leave,
-    Back,
-    Up(usize),
-    Down(usize),
-    Top,
-    Bottom,
-    Output,
-    Difference,
-    Why,
-    Stop,
-    Guide,
-    Confirm,
-    Redirect,
-    Edit,
-    Help,
-    Refresh,
-}
-
 /// The keys in one row.
 const FOOT: &str =
     "? help  q leave  ↑↓ ⏎ output  d diff  w why  s stop  g guide  r redirect  e edit";
 
 /// The help, a key a line.
-const HELP: [(&str, &str); 14] = [
+const HELP: [(&str, &str); 13] = [
     ("q, Ctrl-C", "leave; the run goes on"),
     ("Esc", "go back, or take a question back"),
     ("↑ ↓ k j", "select an atom, or scroll"),
@@ -220,41 +163,7 @@ const HELP: [(&str, &str); 14] = [
     ("c", "say whether an assertion holds"),
     ("r", "redirect the run: opens the command"),
     ("e", "edit the state: opens the editor"),
-    ("Ctrl-L", "draw everything anew"),
 ];
 
 /// Rows of a page key.
 const PAGE: usize = 10;
-
-fn key(event: KeyEvent) -> Option<KeyCommand> {
-    if event.modifiers.contains(PASTED) {
-        return None;
-    }
-    if event.modifiers.contains(KeyModifiers::CONTROL) {
-        return match event.code {
-            KeyCode::Char('c' | 'd') => Some(KeyCommand::Leave),
-            KeyCode::Char('l') => Some(KeyCommand::Refresh),
-            _ => None,
-        };
-    }
-    Some(match event.code {
-        KeyCode::Char('q') => KeyCommand::Leave,
-        KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => KeyCommand::Back,
-        KeyCode::Up | KeyCode::Char('k') => KeyCommand::Up(1),
-        KeyCode::Down | KeyCode::Char('j') => KeyCommand::Down(1),
-        KeyCode::PageUp => KeyCommand::Up(PAGE),
-        KeyCode::PageDown | KeyCode::Char(' ') => KeyCommand::Down(PAGE),
-        KeyCode::Home => KeyCommand::Top,
-        KeyCode::End => KeyCommand::Bottom,
-        KeyCode::Enter | KeyCode::Char('o') | KeyCode::Right => KeyCommand::Output,
-        KeyCode::Char('d') => KeyCommand::Difference,
-        KeyCode::Char('w') => KeyCommand::Why,
-        KeyCode::Char('s') => KeyCommand::Stop,
-        KeyCode::Char('g') => KeyCommand::Guide,
-        KeyCode::Char('c') => KeyCommand::Confirm,
-        KeyCode::Char('r') => KeyCommand::Redirect,
-        KeyCode::Char('e') => KeyCommand::Edit,
-        KeyCode::Char('?' | 'h') => KeyCommand::Help,
-        _ => return None,
-    })
-}

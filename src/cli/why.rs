@@ -56,12 +56,8 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     let world = World::new(loaded.state.clone());
     let Some(asked) = &flags.atom else {
         let asking = view::why::worth_asking(&world);
-        if context.out.json {
-            context.out.json(&asking);
-        } else {
-            context.out.page(&render::worth_asking(&asking, context.out.width()));
-        }
-        return Ok(End::Code(0));
+        let page = || render::worth_asking(&asking, context.out.width());
+        return Ok(context.answer_page(&asking, page));
     };
     let id = AtomId::new(asked.as_str());
     let around = surroundings(&store, &world.state);
@@ -80,22 +76,18 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     };
     let commits = store.history().commits(&world.state.lineage);
     let past = past(&commits, &id);
-    if context.out.json {
-        let output = WhyOutput { why, past };
-        let mut value = serde_json::to_value(&output).unwrap_or_default();
-        evidence::locate(store.place(), &mut value);
-        context.out.json(&value);
-    } else {
-        let place = store.place();
+    let place = store.place();
+    let output = WhyOutput { why, past };
+    let mut value = serde_json::to_value(&output).unwrap_or_default();
+    evidence::locate(place, &mut value);
+    Ok(context.answer_page(&value, || {
         let kind = world.state.objective.constraints.workspace();
         let result = workspace::result_of(&place.project, &world.state.lineage, kind);
         let path = result.and_then(|(path, _)| path).map(|path| path.display().to_string());
-        let lies_at = |one: &_| Some(evidence::find(store.place(), one)?.display().to_string());
-        let page =
-            render::why(&why, &past, path.as_deref(), &lies_at, clock::now(), context.out.width());
-        context.out.page(&page);
-    }
-    Ok(End::Code(0))
+        let lies_at = |one: &_| Some(evidence::find(place, one)?.display().to_string());
+        let (now, width) = (clock::now(), context.out.width());
+        render::why(&output.why, &output.past, path.as_deref(), &lies_at, now, width)
+    }))
 }
 
 /// The events of one atom, and the changes that a person made to it, as far as their commits are kept.

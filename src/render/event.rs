@@ -5,14 +5,10 @@ use descent_core::{
     state::{atom::PhaseLimit, record::RetireReason},
 };
 
-mod plans;
 mod verdicts;
 
 use super::{BoundWords, Line, count, line, listed, time};
-pub(super) use plans::attention;
-use plans::replanned;
-use plans::{planned, rested, woken};
-use verdicts::{answered, assessed, checked, correction, law_point, plan_judged};
+pub(super) use verdicts::attention;
 
 /// Columns of the label that a line begins with.
 pub(super) const LABEL_WIDTH: usize = 10;
@@ -79,8 +75,13 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         Event::Consulting { role, agent, about, .. } => {
             ("asks", format!("{agent} as {}: {}", role.word(), line(about)))
         }
-        Event::Consulted { .. } => ("answered", answered(event)),
-        Event::Judged { .. } => ("judged", plan_judged(event)),
+        Event::Consulted { .. }
+        | Event::Judged { .. }
+        | Event::Law { .. }
+        | Event::Assessed { .. }
+        | Event::Planned { .. }
+        | Event::Replanned { .. }
+        | Event::BaseCase { .. } => verdicts::describe(event),
         Event::Reviewed { agent, issues, heavy, because } => (
             "reviewed",
             if because.is_empty() {
@@ -92,8 +93,6 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 format!("not judged across the phases: {}", line(because))
             },
         ),
-        Event::Law { .. } => ("law", law_point(event)),
-        Event::Assessed { .. } => ("assessed", assessed(event)),
         Event::Probed { atom, ms, feasible, findings, .. } => {
             let words = match feasible {
                 Some(true) => "it can be done",
@@ -104,14 +103,8 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             ("probed", format!("{atom}{time}: {words}: {found}"))
         }
         Event::Solved { atom, ms, files, summary, unclear, not_taken, .. } => {
-            let not_taken = match not_taken.as_str() {
-                "" => String::new(),
-                words => format!("; {}", line(words)),
-            };
-            let unclear = match unclear.as_str() {
-                "" => String::new(),
-                words => format!(" (unclear: {})", line(words)),
-            };
+            let not_taken = behind("; ", &line(not_taken));
+            let unclear = bracketed("unclear: ", unclear);
             let what = if files.is_empty() {
                 line(summary)
             } else {
@@ -120,20 +113,26 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             let time = taken("in", *ms);
             ("solved", format!("{atom}{time}: {what}{not_taken}{unclear}"))
         }
-        Event::Planned { .. } => ("planned", planned(event)),
         Event::PlannedAgain { atom, because, .. } => {
             ("replanned", format!("{atom}: another plan is made: {}", line(because)))
         }
-        Event::Replanned { .. } => ("replanned", replanned(event)),
         Event::PhaseOver { atom, limit, is_partial, missing } => {
             ("dropped", format!("{atom}: {}", dropped(*limit, *is_partial, missing)))
         }
-        Event::AttemptFailed { .. } => ("failed", failed(event)),
+        Event::AttemptFailed { atom, ms, class, reason, attempts_left, held, of, .. } => {
+            // With one check the reason tells it.
+            let held = held.zip(of.filter(|of| *of > 1));
+            let held = held.map(|(held, of)| format!("; {held} of {of} checks hold"));
+            let left = attempts_left.map(|left| match left {
+                0 => "; no attempt left".to_owned(),
+                left => format!("; {left} left"),
+            });
+            let (held, left) = (held.unwrap_or_default(), left.unwrap_or_default());
+            let (time, class) = (taken("after", *ms), class.word());
+            ("failed", format!("{atom}{time} ({class}{held}{left}): {}", line(reason)))
+        }
         Event::Transient { atom, retry, of, wait_ms, reason, .. } => {
-            let why = match reason.as_str() {
-                "" => String::new(),
-                why => format!(" ({})", line(why)),
-            };
+            let why = bracketed("", reason);
             (
                 "transient",
                 format!(
@@ -147,7 +146,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             format!(
                 "{atom}: {agent} is asked again at {}, costs no attempt; wait {wait} of {of}{}",
                 line(&super::to_the_second(until)),
-                super::work::because(reason)
+                bracketed("", reason)
             ),
         ),
         Event::Adopted { atom, .. } => {
@@ -169,8 +168,16 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         Event::Profiled { agent, passes, because, .. } => {
             ("profiled", format!("{} by {agent}: {}", super::passes(*passes), line(because)))
         }
-        Event::Rested { atom, n, alike } => ("rested", rested(atom, *n, *alike)),
-        Event::Woken { atoms } => ("woken", woken(atoms)),
+        Event::Rested { atom, n, alike } => (
+            "rested",
+            format!(
+                "{atom}: the same failure {}; after attempt {n} other choices come first, at no cost",
+                super::times(*alike)
+            ),
+        ),
+        Event::Woken { atoms } => {
+            ("woken", format!("nothing else is left, so these go on: {}", listed(atoms, NAMES_MAX)))
+        }
         Event::Attention { atom, cause, because } => {
             ("attention", attention(atom, *cause, because))
         }
@@ -190,8 +197,8 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             ("repair", format!("{atom}: {} (repair {repair} of {of})", cause(why, conflict)))
         }
         Event::InDoubt { attempt, atom, why } => {
-            let stop = if why.is_empty() { "" } else { "; " };
             let what = format!("nobody knows whether the effect of {attempt} happened");
+            let stop = if why.is_empty() { "" } else { "; " };
             ("in doubt", format!("{atom}: {why}{stop}{what}"))
         }
         Event::Discarded { attempt } => {
@@ -205,6 +212,10 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             format!("all atoms are solved, and a check failed: {}", line(&failed.join("; "))),
         ),
         Event::Backtracked { changes, because } => {
+            let change = |one: &ChoiceChange| match &one.from {
+                Some(from) => format!("{}: {from} → {}", one.group, one.to),
+                None => format!("{} = {}", one.group, one.to),
+            };
             let changes: Vec<String> = changes.iter().map(change).collect();
             let because = line(because);
             ("switched", format!("{} because {because}", changes.join(", ")))
@@ -229,7 +240,6 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 }
             }
         }
-        Event::BaseCase { .. } => ("checked", checked(event)),
         Event::Disagreed { checks } => (
             "differs",
             format!(
@@ -245,17 +255,12 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             ),
         ),
         Event::Corrected { kind, what, effects, .. } => {
-            let effects = if effects.is_empty() {
-                String::new()
-            } else {
-                format!(" → {}", effects.join("; "))
-            };
-            (correction(*kind), line(what) + &effects)
+            let effects = behind(" → ", &effects.join("; "));
+            (verdicts::correction(*kind), line(what) + &effects)
         }
         Event::Requested { request, reason } => {
-            let reason = reason.as_ref().map(|reason| format!(" ({})", line(reason)));
-            let what = request.word().replace('_', " ");
-            ("asked", what + &reason.unwrap_or_default())
+            let reason = bracketed("", reason.as_deref().unwrap_or_default());
+            ("asked", request.word().replace('_', " ") + &reason)
         }
         Event::AwaitsChange { by } => {
             ("waits", format!("for the change by {}; nothing is started until then", line(by)))
@@ -276,39 +281,19 @@ pub fn describe(event: &Event) -> (&'static str, String) {
     }
 }
 
+/// A text after what leads to it; nothing where there is no text.
+pub(super) fn behind(lead: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{lead}{text}") }
+}
+
+/// The same in brackets, on one line.
+pub(super) fn bracketed(lead: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!(" ({lead}{})", line(text)) }
+}
+
 /// ` in 3 s`, if the time is known.
 fn taken(word: &str, ms: Option<u64>) -> String {
     ms.map(|ms| format!(" {word} {}", time(ms))).unwrap_or_default()
-}
-
-/// `auth: jwt → session`.
-fn change(change: &ChoiceChange) -> String {
-    match &change.from {
-        Some(from) => format!("{}: {from} → {}", change.group, change.to),
-        None => format!("{} = {}", change.group, change.to),
-    }
-}
-
-fn failed(event: &Event) -> String {
-    let Event::AttemptFailed { atom, ms, class, reason, attempts_left, held, of, .. } = event
-    else {
-        return String::new();
-    };
-    // With one check the reason tells it.
-    let held = held.zip(of.filter(|of| *of > 1));
-    let held = held.map(|(held, of)| format!("; {held} of {of} checks hold"));
-    let left = attempts_left.map(|left| match left {
-        0 => "; no attempt left".to_owned(),
-        left => format!("; {left} left"),
-    });
-    format!(
-        "{atom}{} ({}{}{}): {}",
-        taken("after", *ms),
-        class.word(),
-        held.unwrap_or_default(),
-        left.unwrap_or_default(),
-        line(reason)
-    )
 }
 
 /// Why an attempt starts, where its number does not tell.

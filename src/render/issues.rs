@@ -15,16 +15,19 @@ pub const ADVICE: &str = "advice, not proof";
 /// How many there are, by severity.
 pub fn issue_count(issues: &[Issue]) -> String {
     let of = |severity| issues.iter().filter(|one| one.severity == severity).count();
-    let counts = [Severity::High, Severity::Medium, Severity::Low].map(|severity| {
-        let count = of(severity);
-        (count > 0).then(|| format!("{count} {}", severity.word()))
-    });
-    let counts: Vec<String> = counts.into_iter().flatten().collect();
     match issues.len() {
         0 => "no issue".to_owned(),
-        1 => format!("1 issue ({})", counts.join(", ")),
-        n => format!("{n} issues ({})", counts.join(", ")),
+        _ => by_severity([Severity::High, Severity::Medium, Severity::Low].map(of)),
     }
+}
+
+/// `3 issues (1 high, 2 low)`.
+pub(super) fn by_severity(counts: [usize; 3]) -> String {
+    let words = counts.into_iter().zip(["high", "medium", "low"]);
+    let words =
+        words.filter(|(count, _)| *count > 0).map(|(count, word)| format!("{count} {word}"));
+    let words: Vec<String> = words.collect();
+    format!("{} ({})", count(counts.iter().sum::<usize>(), "issue"), words.join(", "))
 }
 
 pub(super) fn meaning_of(severity: Severity) -> Meaning {

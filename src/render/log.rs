@@ -9,29 +9,14 @@ const AGE_WIDTH: usize = 9;
 /// Columns of the person's name at most.
 const BY_WIDTH_MAX: usize = 16;
 
-/// The form of an entry's time.
-#[derive(Debug, Clone, Copy)]
-pub enum LogTime {
-    /// `3 m ago`.
-    Before(UnixMillis),
-    /// As it is recorded, in UTC, and no line is cut.
-    Recorded,
-}
-
-pub fn log(entries: &[LogEntry], left_out: usize, time: LogTime, width: usize) -> Page {
+/// With `now` a time is as `3 m ago`; else as it is recorded, in UTC, and no line is cut.
+pub fn log(entries: &[LogEntry], left_out: usize, now: Option<UnixMillis>, width: usize) -> Page {
     let mut page = Page::new(width);
     if left_out > 0 {
         page.push(Line::new().dim(format!("… {left_out} before")));
     }
-    let ages: Vec<Line> = entries
-        .iter()
-        .map(|entry| {
-            Line::new().dim(match time {
-                LogTime::Before(now) => ago(&entry.at, now),
-                LogTime::Recorded => entry.at.clone(),
-            })
-        })
-        .collect();
+    let age = |at: &str| now.map_or_else(|| at.to_owned(), |now| ago(at, now));
+    let ages: Vec<Line> = entries.iter().map(|one| Line::new().dim(age(&one.at))).collect();
     let age_width = ages.iter().map(Line::width).max().unwrap_or(0).max(AGE_WIDTH) + 2;
     let digits = |entry: &LogEntry| entry.serial.map_or(0, |serial| serial.to_string().len() + 2);
     let serial_width = entries.iter().map(digits).max().unwrap_or(0);
@@ -48,10 +33,7 @@ pub fn log(entries: &[LogEntry], left_out: usize, time: LogTime, width: usize) -
                 head.then(Line::new().dim("by ").strong(&entry.by).cut(BY_WIDTH_MAX)).plain(": ");
         }
         let row = head.plain(line(&what));
-        match time {
-            LogTime::Before(_) => page.push(row),
-            LogTime::Recorded => page.whole(row),
-        }
+        if now.is_some() { page.push(row) } else { page.whole(row) }
     }
     if entries.is_empty() {
         page.push(Line::of("nothing has happened yet"));

@@ -7,7 +7,7 @@ use descent_core::{
     view::{self, VerdictView},
 };
 
-use super::{Line, Meaning, Page, count, field, items, line, time, usage_of_agent};
+use super::{Line, Meaning, Page, count, event::behind, field, items, line, time, usage_of_agent};
 
 /// Lines of output that are shown of a check that does not hold.
 const OUTPUT_LINES: usize = 10;
@@ -17,7 +17,6 @@ pub fn judged(checks: &[VerdictView]) -> Vec<Line> {
     let titles = checks.iter().map(|check| Line::of(line(&check.check)).width());
     let column = titles.max().unwrap_or(0).min(40) + 2;
     let one = |check: &VerdictView| {
-        let verdict = Line::new().word(check.verdict.word()).pad(8);
         let name = Line::of(line(&check.check));
         let took =
             if check.by_person { String::new() } else { format!(", {}", time(check.duration_ms)) };
@@ -26,7 +25,7 @@ pub fn judged(checks: &[VerdictView]) -> Vec<Line> {
         } else {
             Line::new().dim(format!("({}{took})", check.ended))
         };
-        Line::indent(2).then(verdict).then(name.pad(column)).then(ended)
+        row(check.verdict.word()).then(name.pad(column)).then(ended)
     };
     let with_output = |check: &VerdictView| {
         let mut lines = vec![one(check)];
@@ -58,8 +57,7 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     answer(&mut page, result);
     let code = field(result, "code");
     if !code.is_empty() {
-        let head = Line::indent(2).then(Line::new().word("error").pad(8));
-        page.push(head.plain(code));
+        page.push(row("error").plain(code));
     }
     for proof in items(result, "evidence") {
         evidence(&mut page, proof);
@@ -69,13 +67,10 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
         }
     }
     for open in items(result, "open") {
-        let head = Line::indent(2).then(Line::new().word("open").pad(8));
-        let head = head.strong(field(open, "atom"));
-        let why = match field(open, "reason") {
-            "" => String::new(),
-            reason => format!(" (failed: {})", line(reason)),
-        };
-        page.push(head.plain(format!(": {}{why}", line(field(open, "description")))));
+        let why = behind(" (failed: ", &line(field(open, "reason")));
+        let end = if why.is_empty() { "" } else { ")" };
+        let what = format!(": {}{why}{end}", line(field(open, "description")));
+        page.push(row("open").strong(field(open, "atom")).plain(what));
     }
     let unsteady = items(result, "unsteady").iter().filter_map(Node::as_str);
     for check in unsteady {
@@ -83,9 +78,8 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
         page.push(head.plain(format!("{}: it failed at align on the same files", line(check))));
     }
     for missing in items(result, "missing") {
-        let head = Line::indent(2).then(Line::new().word("dropped").pad(8));
-        let head = head.strong(field(missing, "atom"));
         let (of, what) = (field(missing, "of"), line(field(missing, "description")));
+        let head = row("dropped").strong(field(missing, "atom"));
         page.push(head.plain(format!(" of {of}: {what}")));
     }
     let is_open = |failed: &&Node| {
@@ -98,27 +92,31 @@ pub fn result(result: &Node, path: Option<&str>, lies_at: LiesAt<'_>, width: usi
     };
     let failed = items(result, "failed").iter();
     for failed in failed.filter(|one| !is_open(one) && !is_over(one)) {
-        let choices = pairs(failed.get("choices"));
-        let with = if choices.is_empty() { String::new() } else { format!(" with {choices}") };
-        let head = Line::indent(2).then(Line::new().word("failed").pad(8));
-        let head = head.strong(field(failed, "atom"));
+        let with = behind(" with ", &pairs(failed.get("choices")));
+        let head = row("failed").strong(field(failed, "atom"));
         page.push(head.plain(format!("{with}: {}", line(field(failed, "reason")))));
     }
-    if let Some(role) =
-        Accountable::of_word(field(result, "accountable")).filter(|role| role.is_told())
-    {
-        let head = Line::indent(2).then(Line::new().dim("because").pad(8));
-        page.push(head.plain(format!("{}: {}", role.word(), role.meaning())));
+    let accountable = Accountable::of_word(field(result, "accountable"));
+    if let Some(role) = accountable.filter(|role| role.is_told()) {
+        page.push(row("because").plain(format!("{}: {}", role.word(), role.meaning())));
     }
     for agent in view::usage::of_result(result) {
-        let head = Line::indent(2).then(Line::new().dim("usage").pad(8));
-        page.push(head.plain(usage_of_agent(&agent)));
+        page.push(row("usage").plain(usage_of_agent(&agent)));
     }
     if let Some(path) = path {
-        page.whole(Line::indent(2).then(Line::new().dim("result").pad(8)).plain(path));
+        page.whole(row("result").plain(path));
         of_result(&mut page, result);
     }
     page
+}
+
+/// The head of a row: a word that tells a status is coloured, any other is dim.
+pub fn row(word: &str) -> Line {
+    let meaning = match Meaning::of(word) {
+        Meaning::Plain if !matches!(word, "error" | "open") => Meaning::Dim,
+        meaning => meaning,
+    };
+    Line::indent(2).then(Line::new().put(meaning, word).pad(8))
 }
 
 /// The words of an agent about the ending, and its notes.
@@ -127,7 +125,6 @@ fn answer(page: &mut Page, result: &Node) {
     let Some(output) = output.filter(|one| field(one, "by") == "model") else {
         return;
     };
-    let row = |word: &str| Line::indent(2).then(Line::new().dim(word).pad(8));
     let text = line(field(output, "text"));
     page.wrapped(row("answer"), Meaning::Plain, &text, ANSWER_LINES_MAX);
     for note in items(output, "notes").iter().filter_map(Node::as_str) {
@@ -152,8 +149,7 @@ const OUTPUT_LINES_MAX: usize = 5;
 /// A check with its verdict. If it does not hold, its end and the last lines of its output follow.
 fn evidence(page: &mut Page, proof: &Node) {
     let verdict = field(proof, "verdict");
-    let row = Line::indent(2).then(Line::new().word(verdict).pad(8));
-    let row = row.plain(line(field(proof, "check")));
+    let row = row(verdict).plain(line(field(proof, "check")));
     if verdict == "pass" {
         return page.push(row);
     }
@@ -189,11 +185,7 @@ fn of_result(page: &mut Page, result: &Node) {
     if held == of {
         return;
     }
-    let choices = pairs(verdict.get("choices"));
-    let with = match choices.as_str() {
-        "" => String::new(),
-        choices => format!(", made with {choices}"),
-    };
+    let with = behind(", made with ", &pairs(verdict.get("choices")));
     page.push(Line::indent(10).dim(format!("{held} of {of} checks hold on it{with}")));
 }
 

@@ -74,16 +74,12 @@ pub fn choose(args: impl Iterator<Item = std::ffi::OsString>) {
         .map(|word| word.to_string_lossy().into_owned())
         .take_while(|word| word != "--")
         .collect();
-    let after = |place: usize| words.get(place + 1).map(String::as_str);
-    let chosen = words
-        .iter()
-        .enumerate()
-        .filter_map(|(place, word)| match word.strip_prefix("--color") {
-            Some("") => after(place),
-            Some(value) => value.strip_prefix('='),
-            None => None,
-        })
-        .next_back();
+    let chosen = words.iter().enumerate().rev().find_map(|(place, word)| {
+        match word.strip_prefix("--color")? {
+            "" => words.get(place + 1).map(String::as_str),
+            value => value.strip_prefix('='),
+        }
+    });
     let choice = match chosen {
         Some("always") => anstream::ColorChoice::Always,
         Some("never") => anstream::ColorChoice::Never,

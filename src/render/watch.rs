@@ -11,10 +11,8 @@ use ratatui::{
     layout::{Constraint, Layout, Rect},
     style::{Modifier, Style},
     text::{Line as Row, Span},
-    widgets::{Block, Paragraph, Sparkline},
+    widgets::{Block, Paragraph},
 };
-
-use descent_core::state::check::Thousandths;
 
 use super::{Line, Meaning};
 
@@ -24,7 +22,7 @@ pub use terminal::Screen;
 /// On a smaller screen there is the tree alone.
 const ROWS_FOR_PANELS: u16 = 16;
 const COLUMNS_FOR_PANELS: u16 = 60;
-/// Rows of the panels at the bottom, with their borders.
+/// Rows of the panel at the bottom, with its borders.
 const BOTTOM_ROWS: u16 = 8;
 /// Rows of the work panel at most, with its borders.
 const WORK_ROWS_MAX: u16 = 10;
@@ -47,12 +45,6 @@ pub struct WatchScene {
     pub output_of: String,
     /// The end of an attempt's output, the newest line last.
     pub output: Vec<Line>,
-    /// The bound over time, the newest value last.
-    pub bound: Vec<u64>,
-    /// How many leaves of the base case failed, over time.
-    pub failing: Vec<u64>,
-    /// The distance from the base case at each point of the control law, in thousandths.
-    pub distance: Vec<u64>,
     /// The history, the newest line last.
     pub events: Vec<Line>,
     /// A question, a message, or the keys.
@@ -122,12 +114,10 @@ pub fn draw(frame: &mut Frame<'_>, scene: &WatchScene, theme: Theme) {
     let work_rows = work_rows.saturating_add(2).clamp(3, WORK_ROWS_MAX);
     let split = [Constraint::Length(work_rows), Constraint::Min(0)];
     let [work, output] = Layout::vertical(split).areas(right);
-    first_rows(frame, work, "now", &scene.work, theme);
+    let work = framed(frame, work, "now", theme);
+    fill(frame, work, scene.work.iter(), theme);
     last_rows(frame, output, &scene.output_of, &scene.output, theme);
-    let split = [Constraint::Percentage(30), Constraint::Percentage(70)];
-    let [curves, events] = Layout::horizontal(split).areas(bottom);
-    draw_curves(frame, curves, scene, theme);
-    last_rows(frame, events, "what happened", &scene.events, theme);
+    last_rows(frame, bottom, "what happened", &scene.events, theme);
 }
 
 /// One row, cut at the width of its place.
@@ -149,11 +139,8 @@ pub fn draw_page(
     let [head, body, end] = Layout::vertical(rows).areas(frame.area());
     line(frame, head, title, theme);
     line(frame, end, foot, theme);
-    let (room, width) = (usize::from(body.height), usize::from(body.width));
-    let shown = lines.iter().skip(first).take(room);
-    let rows: Vec<Row<'_>> = shown.map(|line| theme.row(&line.clone().cut(width))).collect();
-    frame.render_widget(Paragraph::new(rows), body);
-    room
+    fill(frame, body, lines.iter().skip(first), theme);
+    usize::from(body.height)
 }
 
 /// The first row that is shown, so that the selected one is in sight with some above it.
@@ -180,12 +167,6 @@ fn tree(frame: &mut Frame<'_>, place: Rect, scene: &WatchScene, theme: Theme) {
     frame.render_widget(Paragraph::new(rows.collect::<Vec<Row<'_>>>()), inner);
 }
 
-/// The first rows that fit.
-fn first_rows(frame: &mut Frame<'_>, place: Rect, title: &str, lines: &[Line], theme: Theme) {
-    let inner = framed(frame, place, title, theme);
-    fill(frame, inner, lines.iter(), theme);
-}
-
 /// The last rows that fit.
 fn last_rows(frame: &mut Frame<'_>, place: Rect, title: &str, lines: &[Line], theme: Theme) {
     if place.height < 3 {
@@ -206,45 +187,6 @@ fn fill<'l>(
     let rows = lines.take(usize::from(inner.height));
     let rows: Vec<Row<'_>> = rows.map(|line| theme.row(&line.clone().cut(width))).collect();
     frame.render_widget(Paragraph::new(rows), inner);
-}
-
-/// Curves one above the other, each with its newest value: the distance where there is a control law.
-fn draw_curves(frame: &mut Frame<'_>, place: Rect, scene: &WatchScene, theme: Theme) {
-    let inner = framed(frame, place, "left to do", theme);
-    let of_law = scene.distance.last().map(|newest| {
-        let thirds = [Constraint::Ratio(1, 3); 3];
-        (newest, Layout::vertical(thirds).areas(inner))
-    });
-    let [above, below] = match of_law {
-        Some((newest, [above, middle, below])) => {
-            let newest = Thousandths(u32::try_from(*newest).unwrap_or(1_000)).text();
-            curve(frame, below, "distance", &newest, &scene.distance, theme);
-            [above, middle]
-        }
-        None => Layout::vertical([Constraint::Ratio(1, 2); 2]).areas(inner),
-    };
-    let newest = |values: &[u64]| values.last().map_or("-".to_owned(), ToString::to_string);
-    let (bound, failing) = (newest(&scene.bound), newest(&scene.failing));
-    curve(frame, above, "attempts", &bound, &scene.bound, theme);
-    curve(frame, below, "failing checks", &failing, &scene.failing, theme);
-}
-
-fn curve(
-    frame: &mut Frame<'_>,
-    place: Rect,
-    name: &str,
-    newest: &str,
-    values: &[u64],
-    theme: Theme,
-) {
-    let split = [Constraint::Length(1), Constraint::Min(0)];
-    let [head, body] = Layout::vertical(split).areas(place);
-    let text = Line::new().dim(format!("{name} ")).strong(newest);
-    line(frame, head, &text, theme);
-    let first = values.len().saturating_sub(usize::from(body.width));
-    let shown = values.get(first..).unwrap_or_default();
-    let curve = Sparkline::default().data(shown).style(theme.style(Meaning::Running));
-    frame.render_widget(curve, body);
 }
 
 fn framed(frame: &mut Frame<'_>, place: Rect, title: &str, theme: Theme) -> Rect {

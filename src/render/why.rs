@@ -3,14 +3,17 @@
 use descent_core::{
     doc::Node,
     event::{Clarity, Event},
-    id::{AtomId, UnixMillis},
+    id::UnixMillis,
     state::{SideFile, atom::Rest, record::Choices, side::LiesAt},
     view::why::{Asking, AttemptView, TryView, Why},
 };
 
 use super::{
-    Line, Meaning, Page, age, ago, field, issues::meaning_of, law, line, listed, log, since,
-    status, time,
+    Line, Meaning, Page, age, ago,
+    event::{behind, bracketed},
+    field,
+    issues::meaning_of,
+    law, line, listed, log, since, status, time,
 };
 
 /// Lines at most of an attempt's or a check's output, from its end.
@@ -70,7 +73,6 @@ fn head(page: &mut Page, why: &Why) {
 
 fn about(page: &mut Page, why: &Why) {
     let label = |name: &str| Line::indent(2).then(Line::new().dim(name).pad(11));
-    let names = |ids: &[AtomId]| listed(ids, NAMES_MAX);
     page.gap();
     if let Some(branch) = &why.in_branch {
         let now = branch.selected.as_ref().map_or("nothing is chosen now".to_owned(), |selected| {
@@ -81,15 +83,20 @@ fn about(page: &mut Page, why: &Why) {
     if let Some(view) = &why.choice {
         page.push(label("choice").then(status::choice(view)));
     }
-    if let Some(action) = &why.action {
-        page.push(label("does").plain(line(action)));
-    } else if let Some(agent) = &why.agent {
-        page.push(label("does").dim(format!("what the agent {agent} makes of it")));
-    } else if why.kind == "plan" {
-        page.push(label("does").dim("what the planner of descent.toml plans, else its worker"));
-    } else if why.kind == "task" {
-        page.push(label("does").dim("what the worker of descent.toml makes of it"));
-    }
+    let does = match (&why.action, &why.agent, why.kind) {
+        (Some(action), ..) => Some(Line::of(line(action))),
+        (None, Some(agent), _) => {
+            Some(Line::new().dim(format!("what the agent {agent} makes of it")))
+        }
+        (None, None, "plan") => {
+            Some(Line::new().dim("what the planner of descent.toml plans, else its worker"))
+        }
+        (None, None, "task") => {
+            Some(Line::new().dim("what the worker of descent.toml makes of it"))
+        }
+        _ => None,
+    };
+    page.extend(does.map(|does| label("does").then(does)));
     if let Some(planned) = &why.planned {
         let by =
             if planned.step == why.atom { String::new() } else { format!("by {}: ", planned.step) };
@@ -108,13 +115,10 @@ fn about(page: &mut Page, why: &Why) {
     for issue in &why.issues {
         let severity = Line::new().put(meaning_of(issue.severity), issue.severity.word());
         let head = label("issue").then(severity);
-        let at = if issue.location == why.atom.as_str() {
-            String::new()
-        } else {
-            format!("{}: ", issue.location)
-        };
-        let text = format!("{at}{} (advice)", line(&issue.description));
-        page.wrapped(head.plain(" "), Meaning::Plain, &text, REASONS_ROWS_MAX);
+        let text = format!("{}: {} (advice)", issue.location, line(&issue.description));
+        let own = format!("{}: ", why.atom);
+        let text = text.strip_prefix(&own).unwrap_or(&text);
+        page.wrapped(head.plain(" "), Meaning::Plain, text, REASONS_ROWS_MAX);
     }
     if let Some(mark) = &why.attention {
         let text = status::judged::mark_words(mark);
@@ -137,14 +141,14 @@ fn about(page: &mut Page, why: &Why) {
         let share = format!("{} of {} held when it was last judged", one.held, one.of);
         page.push(label("").dim(share));
     }
-    if !why.depends_on.is_empty() {
-        page.push(label("after").plain(names(&why.depends_on)));
-    }
-    if !why.waits_for.is_empty() {
-        page.push(label("waits for").put(Meaning::Unknown, names(&why.waits_for)));
-    }
-    if !why.needed_by.is_empty() {
-        page.push(label("before").plain(names(&why.needed_by)));
+    for (name, meaning, ids) in [
+        ("after", Meaning::Plain, &why.depends_on),
+        ("waits for", Meaning::Unknown, &why.waits_for),
+        ("before", Meaning::Plain, &why.needed_by),
+    ] {
+        if !ids.is_empty() {
+            page.push(label(name).put(meaning, listed(ids, NAMES_MAX)));
+        }
     }
     for tried in why.tries.iter().filter(|_| why.binding.is_none()) {
         rest(page, tried);
@@ -155,8 +159,8 @@ fn about(page: &mut Page, why: &Why) {
             Some(id) => (format!("the change of {id}"), format!("  (descent diff {id})")),
             None => ("its commit".to_owned(), String::new()),
         };
-        let line = label("conflict").plain(format!("{whose} does not merge: {paths}"));
-        page.push(line.dim(look));
+        let words = format!("{whose} does not merge: {paths}");
+        page.push(label("conflict").plain(words).dim(look));
     }
 }
 
@@ -168,10 +172,7 @@ fn pairs(choices: &Choices) -> String {
 
 /// Whether it is set aside in a context, and until when.
 fn rest(page: &mut Page, tried: &TryView) {
-    let under = match pairs(&tried.choices).as_str() {
-        "" => String::new(),
-        under => format!("  (with {under})"),
-    };
+    let under = bracketed("with ", &pairs(&tried.choices));
     let text = match (tried.rest, tried.ended) {
         (Some(Rest::Resting), _) => format!(
             "since attempt {}: the same failure {}; goes on when nothing else is left",
@@ -181,7 +182,9 @@ fn rest(page: &mut Page, tried: &TryView) {
         (Some(Rest::Woken), None) => "it goes on, since nothing else is left".to_owned(),
         (Some(Rest::Woken), Some(_)) | (None, _) => return,
     };
-    page.push(Line::indent(2).then(Line::new().dim("rests").pad(11)).plain(text).dim(under));
+    page.push(
+        Line::indent(2).then(Line::new().dim("rests").pad(11)).plain(text).dim(" ").dim(under),
+    );
 }
 
 /// The result, and the place to see it.
@@ -256,21 +259,17 @@ fn ended(attempt: &AttemptView) -> &str {
 
 fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixMillis) {
     let id = attempt.attempt.as_ref().map_or(attempt.atom.as_str(), |id| id.as_str());
-    let mut line = Line::indent(2).strong(id).plain(" ").word(ended(attempt));
-    line = line.plain(format!(", attempt {}", attempt.n));
+    let line = Line::indent(2).strong(id).plain(" ").word(ended(attempt));
     let when = match attempt.ended {
         "running" => since(&attempt.started, now).map(|ms| format!(", for {}", age(ms))),
         _ => Some(format!(", {}", ago(&attempt.at, now))),
     };
-    line = line.plain(when.unwrap_or_default());
     let took = super::moment(&attempt.started)
         .zip(super::moment(&attempt.at))
         .map(|(from, to)| format!(", took {} with its checks", time(to.0.saturating_sub(from.0))));
-    line = line.plain(took.unwrap_or_default());
-    if !attempt.class.is_empty() {
-        line = line.dim(format!(" ({})", attempt.class));
-    }
-    page.push(line);
+    let class = bracketed("", &attempt.class);
+    let (n, when, took) = (attempt.n, when.unwrap_or_default(), took.unwrap_or_default());
+    page.push(line.plain(format!(", attempt {n}{when}{took}")).dim(class));
     let under = pairs(&attempt.choices);
     if !under.is_empty() {
         page.push(Line::indent(4).dim(format!("with {under}")));
@@ -293,8 +292,8 @@ fn proofs(page: &mut Page, evidence: &[Node], lies_at: LiesAt<'_>) {
     for proof in evidence {
         let (verdict, ended) = (field(proof, "verdict"), field(proof, "ended"));
         let line = Line::indent(4).then(Line::new().word(verdict).pad(8));
-        let ended = if ended.is_empty() { String::new() } else { format!("  ({ended})") };
-        page.push(line.plain(super::line(field(proof, "check"))).dim(ended));
+        let line = line.plain(super::line(field(proof, "check")));
+        page.push(line.dim(behind(" ", &bracketed("", ended))));
         if verdict != "pass" {
             output(page, field(proof, "output"));
             whole(page, SideFile::named_in(proof).as_ref(), lies_at);

@@ -8,7 +8,7 @@ use descent_core::{
     },
 };
 
-use super::{Line, Meaning, age, count, length, line, moment, usage};
+use super::{Line, Meaning, age, count, event::bracketed, length, line, moment, usage};
 
 /// On a narrower terminal, words are left out.
 const NARROW: usize = 60;
@@ -92,16 +92,8 @@ fn wait_row(wait: &WaitView, now: UnixMillis) -> Line {
 pub(super) fn wait_words(wait: &WaitView, now: UnixMillis) -> String {
     let until = moment(&wait.until).unwrap_or(now);
     let left = age(until.0.saturating_sub(now.0));
-    let why = because(&wait.because);
+    let why = bracketed("", &wait.because);
     format!("{} is asked again in {left}{why}", wait.agent)
-}
-
-/// Why an agent waits for its provider, where that is known.
-pub(super) fn because(words: &str) -> String {
-    match words {
-        "" => String::new(),
-        words => format!(" ({})", line(words)),
-    }
 }
 
 fn other_row(other: &OtherWork, now: UnixMillis) -> Line {

@@ -107,16 +107,6 @@ impl StatePlace {
         }
     }
 
-    /// Whether a path is the state, or lies among its sidecars.
-    #[must_use]
-    pub fn holds(&self, path: &Path) -> bool {
-        let folder = path.parent().and_then(|folder| folder.canonicalize().ok());
-        let (Some(folder), Some(name)) = (folder, path.file_name()) else {
-            return false;
-        };
-        folder.starts_with(&self.dir) || folder.join(name) == self.state
-    }
-
     /// The directory of the files of attempts, one directory each.
     #[must_use]
     pub fn attempts(&self) -> PathBuf {

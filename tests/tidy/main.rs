@@ -91,7 +91,6 @@ const DOORS: &[Door] = &[
             "DirBuilder",
         ],
         files: &[
-            "src/cli/dev.rs",
             "src/files.rs",
             "src/files/private.rs",
             "src/git/disk.rs",

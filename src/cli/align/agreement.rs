@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     super::{
         End,
-        context::{Context, WaitOutcome, interruptible, signals_are_given_back},
+        context::{Context, interruptible, signals_are_given_back},
     },
     AlignArgs, asks,
     dialogue::{self, GivenProfile},
@@ -132,9 +132,7 @@ impl Agreeing<'_> {
         let answered =
             interruptible(|cancel| self.consent(flags, state, workspaces.clone(), cancel));
         let open = answered.and_then(|answered| match answered {
-            WaitOutcome::Done(ConsentAnswer::Agreed(state)) => {
-                self.write(flags, *state).map(|()| None)
-            }
+            Ok(ConsentAnswer::Agreed(state)) => self.write(flags, *state).map(|()| None),
             other => Ok(Some(other)),
         });
         if let Ok(None) = open {
@@ -149,18 +147,16 @@ impl Agreeing<'_> {
         }
         self.place.unmake().ok();
         let again = match open? {
-            Some(WaitOutcome::Signal(signal)) => {
-                return Ok(ControlFlow::Break(End::Signal(signal)));
-            }
-            Some(WaitOutcome::Done(ConsentAnswer::Edit(state))) => {
+            Some(Err(signal)) => return Ok(ControlFlow::Break(End::Signal(signal))),
+            Some(Ok(ConsentAnswer::Edit(state))) => {
                 signals_are_given_back()?;
                 draft_edit::edit(context, flags, *state)
             }
-            Some(WaitOutcome::Done(ConsentAnswer::SetupFailed(state))) => {
+            Some(Ok(ConsentAnswer::SetupFailed(state))) => {
                 signals_are_given_back()?;
                 questions::another_setup(context.out, flags, *state)
             }
-            Some(WaitOutcome::Done(_)) | None => return Ok(ControlFlow::Break(End::Code(0))),
+            Some(Ok(_)) | None => return Ok(ControlFlow::Break(End::Code(0))),
         };
         again.map(ControlFlow::Continue)
     }
@@ -243,7 +239,7 @@ impl Agreeing<'_> {
     fn show(&self, flags: &AlignArgs, draft: &AgreementDraft<'_>) -> Result<(), Failure> {
         let (context, out) = (self.context, self.context.out);
         let client = context.client(Some(self.config));
-        let view = draft.view(&client, self.config, !flags.no_memory)?;
+        let view = draft.view(&client, self.config)?;
         if out.json {
             out.json(&view);
         } else if !out.quiet || self.asks || flags.dry_run {

@@ -11,7 +11,7 @@ use descent_core::{
         limits::{self as constraint_limits, INTERRUPTIONS_MAX, REPAIRS_MAX},
     },
     verdict::Verdict,
-    view::{self, VerdictView, graph::NodeView},
+    view::{self, VerdictView},
     world::World,
 };
 
@@ -117,19 +117,19 @@ fn tree<'l>(
     }
 }
 
-/// The tree, with the command of each atom under it; for a large plan the counts.
+/// The tree, with the command of each atom under it; of a large plan its beginning.
 fn work(page: &mut Page, world: &World, is_whole: bool) {
     let view = view::graph::graph(world);
-    if view.nodes.len() > ATOMS_MAX && !is_whole {
-        prose(page, "  ", &counts(world, &view.nodes));
-        page.push(Line::of("  -v shows each of them, with its command"));
-        return;
-    }
-    for (line, node) in render::graph_lines(&view).into_iter().zip(&view.nodes) {
+    let most = if is_whole { view.nodes.len() } else { ATOMS_MAX };
+    for (line, node) in render::graph_lines(&view).into_iter().zip(&view.nodes).take(most) {
         page.push(line);
         if let Some(run) = command(world, &node.id) {
             prose(page, "      runs: ", &render::visible(run));
         }
+    }
+    if let more @ 1.. = view.nodes.len().saturating_sub(most) {
+        let words = format!("  and {more} more; -v shows each of them, with its command");
+        page.push(Line::of(words));
     }
 }
 
@@ -140,33 +140,12 @@ fn command<'w>(world: &'w World, id: &AtomId) -> Option<&'w str> {
     (!atom.description.contains(run)).then_some(run)
 }
 
-fn counts(world: &World, nodes: &[NodeView]) -> String {
-    let of_kind = |kind: &str| nodes.iter().filter(|node| node.kind == kind).count();
-    let runs = |node: &&NodeView| {
-        let task = world.state.atom(&node.id).and_then(|atom| atom.task());
-        task.is_some_and(|task| task.spec.action.is_some())
-    };
-    let with_command = nodes.iter().filter(runs).count();
-    let parts = [
-        (with_command, "with a command"),
-        (of_kind("task").saturating_sub(with_command), "for the worker"),
-        (of_kind("plan"), "that plan"),
-        (of_kind("any"), "that choose one of several"),
-        (of_kind("all"), "that take several together"),
-    ];
-    let parts = parts.iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts.map(|(count, what)| format!("{count} {what}")).collect();
-    format!("{} atoms: {}", nodes.len(), parts.join(", "))
-}
-
 /// One verdict; its end goes on a line of its own if it would not fit.
 fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
     let verdict = Line::new().word(judged.verdict.word()).pad(8);
     let head = Line::indent(indent).then(verdict).plain(render::line(&judged.check));
-    let ended = match ended(judged).as_str() {
-        "" => Line::new(),
-        ended => Line::new().dim(format!("({ended})")),
-    };
+    let ended = ended(judged);
+    let ended = if ended.is_empty() { Line::new() } else { Line::new().dim(format!("({ended})")) };
     if head.width() + ended.width() + 2 <= WIDTH {
         page.whole(if ended.is_empty() { head } else { head.plain("  ").then(ended) });
     } else {
@@ -285,19 +264,20 @@ fn remembered(page: &mut Page, lessons: &[String]) {
 /// The start commit, the workspace, and the commands of the configuration.
 fn places(page: &mut Page, shown: &AgreementView, project: &Path, dir: &Path) {
     let constraints = &shown.world.state.objective.constraints;
-    let (start, workspace) = match constraints.workspace() {
-        Workspace::Shadow => (
-            Some("the files as they are".to_owned()),
-            "shadow: each attempt works in a copy of its own, with a repository beside the state",
-        ),
-        Workspace::Git => (None, "git: each attempt works in a copy of its own"),
-        Workspace::Shared => (
-            None,
-            "shared: agents work in place, nothing is undone when a choice is abandoned, and checks run there too, not in a fresh checkout",
-        ),
+    let workspace = match constraints.workspace() {
+        Workspace::Shadow => {
+            "shadow: each attempt works in a copy of its own, with a repository beside the state"
+        }
+        Workspace::Git => "git: each attempt works in a copy of its own",
+        Workspace::Shared => {
+            "shared: agents work in place, nothing is undone when a choice is abandoned, and checks run there too, not in a fresh checkout"
+        }
     };
     if let Some(from) = &shown.start {
-        let words = start.unwrap_or_else(|| of_commit(from, shown.uncommitted));
+        let words = match constraints.workspace() {
+            Workspace::Shadow => "the files as they are".to_owned(),
+            Workspace::Git | Workspace::Shared => of_commit(from, shown.uncommitted),
+        };
         prose(page, "starts from: ", &words);
     }
     prose(page, "workspace: ", workspace);
@@ -344,15 +324,12 @@ fn starting_place(project: &Path, dir: &Path) -> Option<String> {
 }
 
 fn of_commit(start: &StartedFrom, uncommitted: usize) -> String {
-    let branch = match &start.branch {
-        Some(branch) => format!("branch {branch}"),
-        None => "no branch".to_owned(),
-    };
+    let branch = start.branch.as_ref();
+    let branch = branch.map_or("no branch".to_owned(), |branch| format!("branch {branch}"));
     let commit = start.head.as_str().get(..12).unwrap_or_default();
     let more = match uncommitted {
         0 => String::new(),
-        1 => ", with 1 uncommitted file".to_owned(),
-        n => format!(", with {n} uncommitted files"),
+        n => format!(", with {}", render::count(n, "uncommitted file")),
     };
     format!("{branch} at {commit}{more}")
 }
@@ -380,11 +357,10 @@ fn warnings(page: &mut Page, shown: &AgreementView) {
         page.gap();
     }
     for one in &shown.warnings {
-        let what = render::line(&one.what);
-        let what = match one.check.as_str() {
-            "" => what,
-            check => format!("`{}`: {what}", render::line(check)),
-        };
+        let mut what = render::line(&one.what);
+        if !one.check.is_empty() {
+            what = format!("`{}`: {what}", render::line(&one.check));
+        }
         page.prose(Line::new().put(Meaning::Unknown, "warning: "), Meaning::Plain, &what);
         let mut lines = one.hint.lines();
         prose(page, "      do: ", lines.next().unwrap_or_default());

@@ -81,14 +81,10 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
         ("gives: ", deliverables),
         ("done:  ", done),
     ] {
-        if text.is_empty() {
-            continue;
+        let meaning = if head == "goal:  " { Meaning::Strong } else { Meaning::Plain };
+        if !text.is_empty() {
+            page.unabridged(Line::new().dim(head), meaning, &render::visible(text));
         }
-        let meaning = match head {
-            "goal:  " => Meaning::Strong,
-            _ => Meaning::Plain,
-        };
-        page.unabridged(Line::new().dim(head), meaning, &render::visible(text));
     }
     for (question, resolution) in clarified(objective.clarifications.as_ref()) {
         let words = render::visible(&format!("{question} {resolution}"));
@@ -102,9 +98,7 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
     }
     page.gap();
     page.push(Line::new().dim("the work:"));
-    for line in render::graph_lines(&view::graph::graph(&world)) {
-        page.push(line);
-    }
+    page.extend(render::graph_lines(&view::graph::graph(&world)));
     page.gap();
     page.push(Line::new().dim("all that it sets, whole:"));
     let carried = TrustList::of_state(state);

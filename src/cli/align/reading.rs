@@ -102,10 +102,8 @@ pub(super) fn refuse_a_plan_as_a_goal(context: &Context, flags: &AlignArgs) -> R
         return Ok(());
     };
     let path = Path::new(goal);
-    let is_plan = path
-        .extension()
-        .is_some_and(|kind| ["json", "yaml", "yml"].iter().any(|plan| kind == *plan));
-    if !is_plan || !context.dir.join(path).is_file() {
+    let is_plan = |kind| ["json", "yaml", "yml"].iter().any(|plan| kind == *plan);
+    if !path.extension().is_some_and(is_plan) || !context.dir.join(path).is_file() {
         return Ok(());
     }
     let message = format!("`{goal}` is a file, and a goal is said in words");
@@ -115,19 +113,13 @@ pub(super) fn refuse_a_plan_as_a_goal(context: &Context, flags: &AlignArgs) -> R
 
 /// A step with `=` must have a name and a command: without a command it would be the worker's.
 fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
-    let (name, command) = match step.split_once('=') {
-        Some((name, command)) => (name, Some(command)),
-        None => (step, None),
+    let (name, command) = step.split_once('=').unwrap_or((step, "none"));
+    let missing = match (name.trim(), command.trim()) {
+        ("", _) => "name",
+        (_, "") => "command",
+        _ => return Ok(()),
     };
-    let is_blank = |text: &str| text.trim().is_empty();
-    let missing = if is_blank(name) {
-        "name"
-    } else if command.is_some_and(is_blank) {
-        "command"
-    } else {
-        return Ok(());
-    };
-    let message = if is_blank(step) {
+    let message = if step.trim().is_empty() {
         "`--step` is given an empty text".to_owned()
     } else {
         format!("the step `{step}` has no {missing}")
@@ -206,44 +198,29 @@ fn add(to: &mut Vec<String>, more: &[String]) {
     }
 }
 
-/// A pattern: a plan that comes with the program. A person gives the goal and the checks, sees the whole and agrees.
-struct WorkPattern {
-    name: &'static str,
-    text: &'static str,
-}
+/// Patterns by name: plans that come with the program. A person gives the goal and the checks, sees the whole and agrees.
+const PATTERNS: [(&str, &str); 4] = [
+    ("recon", include_str!("../../../patterns/recon.yaml")),
+    ("iterate", include_str!("../../../patterns/iterate.yaml")),
+    ("map", include_str!("../../../patterns/map.yaml")),
+    ("triage", include_str!("../../../patterns/triage.yaml")),
+];
 
-macro_rules! patterns {
-    ($($name:literal),*) => {
-        const ALL: &[WorkPattern] = &[$(WorkPattern {
-            name: $name,
-            text: include_str!(concat!("../../../patterns/", $name, ".yaml")),
-        }),*];
-    };
-}
-
-patterns!["recon", "iterate", "map", "triage"];
-
-impl WorkPattern {
-    /// Its first line, without its name.
-    fn about(&self) -> &'static str {
-        let line = self.text.lines().next().unwrap_or_default();
-        line.split_once(": ").map_or("", |(_, about)| about)
-    }
-}
-
-/// The patterns that there are, a line each.
+/// The patterns that there are, a line each: the first of its text, without its name.
 pub(super) fn patterns() -> String {
-    let line = |one: &WorkPattern| format!("{:<8}  {}", one.name, one.about());
-    let lines: Vec<String> = ALL.iter().map(line).collect();
+    let line = |(name, text): &(&str, &str)| {
+        let first = text.lines().next().unwrap_or_default();
+        format!("{name:<8}  {}\n", first.split_once(": ").map_or("", |(_, about)| about))
+    };
     let example =
         "next: descent align \"the goal\" --why \"…\" --check \"a command\" --pattern recon";
-    format!("{}\n{example}", lines.join("\n"))
+    PATTERNS.iter().map(line).collect::<String>() + example
 }
 
 /// Takes the plan of the named pattern as a draft; flags come over it.
 pub(super) fn take_pattern(flags: &mut AlignArgs, name: &str) -> Result<(), Failure> {
-    let Some(pattern) = ALL.iter().find(|one| one.name == name) else {
-        let names: Vec<&str> = ALL.iter().map(|one| one.name).collect();
+    let Some((_, text)) = PATTERNS.iter().find(|(one, _)| *one == name) else {
+        let names = PATTERNS.map(|(name, _)| name);
         let near = did_you_mean(name, names.iter().copied());
         let near = near.map_or_else(String::new, |near| format!("; {near}"));
         let message = format!("there is no pattern `{}`{near}", name.escape_debug());
@@ -252,7 +229,7 @@ pub(super) fn take_pattern(flags: &mut AlignArgs, name: &str) -> Result<(), Fail
     };
     flags.draft = Some(DraftText::Proposed(PlanFile {
         name: PathBuf::from(format!("pattern {name}")),
-        bytes: pattern.text.as_bytes().to_vec(),
+        bytes: text.as_bytes().to_vec(),
         notation: Notation::Yaml,
     }));
     Ok(())

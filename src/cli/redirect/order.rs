@@ -14,14 +14,10 @@ use crate::{
     cli::{constraints, context::Context},
     config,
     failure::{Failure, exit},
-    files,
     ops::{self, redirect::RedirectOrder, start::MovedStart, trust::NamedPlan},
     plan_file,
     store::{self, Store},
 };
-
-/// Bytes at most of a file with a result.
-const RESULT_BYTES_MAX: u64 = 1024 * 1024;
 
 /// The changes that the flags name; the files that they name are read.
 pub(super) fn order(
@@ -36,7 +32,7 @@ pub(super) fn order(
     });
     let results = flags.bind.iter().map(|pair| {
         let (atom, text) = parts("--bind", pair, "ID=TEXT")?;
-        Ok(PersonsResult { atom: AtomId::new(atom), text: result_text(context, text)? })
+        Ok(PersonsResult { atom: AtomId::new(atom), text: text.to_owned() })
     });
     let constraints = constraints::changes(&flags.set)?;
     let results = results.collect::<Result<_, Failure>>()?;
@@ -91,22 +87,6 @@ fn parts<'p>(flag: &str, pair: &'p str, form: &str) -> Result<(&'p str, &'p str)
     split.filter(|(name, value)| !(name.is_empty() || value.is_empty())).ok_or_else(|| {
         let message = format!("`{flag} {pair}` is not of the form {form}");
         Failure::usage(message, format!("write {flag} {form}"))
-    })
-}
-
-/// The text, or that of the file that it names.
-fn result_text(context: &Context, text: &str) -> Result<String, Failure> {
-    let Some(path) = text.strip_prefix('@') else {
-        return Ok(text.to_owned());
-    };
-    let path = context.dir.join(path);
-    let bytes = files::read_some(&path, RESULT_BYTES_MAX).map_err(|error| {
-        let message = format!("{} cannot be read: {error}", path.display());
-        Failure::usage(message, "name a file after the @, such as --bind ID=@notes.txt")
-    })?;
-    String::from_utf8(bytes).map_err(|_| {
-        let message = format!("{} is no text in UTF-8", path.display());
-        Failure::usage(message, "--bind ID=TEXT takes words; name the file in them")
     })
 }
 

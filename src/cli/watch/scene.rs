@@ -19,8 +19,6 @@ use crate::{
 
 /// Events that are kept for the screen.
 const EVENTS_MAX: usize = 500;
-/// Values of a curve.
-const VALUES_MAX: usize = 2_000;
 /// Rows of an output.
 const OUTPUT_ROWS_MAX: usize = 1_000;
 
@@ -33,9 +31,6 @@ pub(super) struct WatchHistory {
     facts: Line,
     goal: String,
     events: VecDeque<Line>,
-    bound: VecDeque<u64>,
-    failing: VecDeque<u64>,
-    distance: Vec<u64>,
     directive: Option<Line>,
     pub(super) work: Option<WorkView>,
     used: Vec<(AttemptId, Usage)>,
@@ -49,7 +44,6 @@ impl WatchHistory {
         let run = run.unwrap_or_default();
         if run != self.run {
             self.run = run;
-            (self.bound, self.failing) = Default::default();
             self.events.clear();
         }
         if look.is_news || self.graph.is_none() || self.used != look.used {
@@ -78,17 +72,13 @@ impl WatchHistory {
         });
         let held = held.map(|one| format!(", {} of {} checks hold", one.held, one.of));
         let cost = render::count(spent.attempts, "attempt");
-        let left_text = &left;
         let used = UsageView::of(&spent.usage).map(|used| format!(" · {}", render::usage(&used)));
         self.facts = Line::of(format!(
-            "{resolved} of {all} resolved{} · {cost} made, at most {left_text} left{}",
+            "{resolved} of {all} resolved{} · {cost} made, at most {left} left{}",
             held.unwrap_or_default(),
             used.unwrap_or_default()
         ));
-        push_value(&mut self.bound, left.parse().unwrap_or(u64::MAX));
         let law = world.state.run.law.as_ref();
-        let curve = law.map_or(&[][..], |law| &law.curve).iter();
-        self.distance = curve.map(|point| point.d.0.into()).collect();
         let point = law.and_then(|law| law.point.as_ref());
         self.directive = point.map(|point| {
             let head = Line::new().strong(point.directive.word()).plain(": ");
@@ -116,12 +106,6 @@ impl WatchHistory {
         }
         let over = self.events.len().saturating_sub(EVENTS_MAX);
         self.events.drain(..over);
-        if let Some(left) = &happened.left {
-            push_value(&mut self.bound, left.parse().unwrap_or(u64::MAX));
-        }
-        if let Event::BaseCase { held: Some(held), of: Some(of), .. } = &happened.event {
-            push_value(&mut self.failing, of.saturating_sub(*held));
-        }
     }
 
     /// The row of an atom that is at work, to begin with.
@@ -142,6 +126,9 @@ impl WatchHistory {
     pub(super) fn scene(&self, selected: usize, now: UnixMillis, columns: usize) -> WatchScene {
         let work = self.work.as_ref();
         let work = work.map(|work| render::work(work, now, columns, usize::MAX));
+        let mut work = work.unwrap_or_else(|| vec![Line::new().dim("nothing runs")]);
+        // Why planners are told what they are told.
+        work.extend(self.directive.clone());
         WatchScene {
             title: Line::new()
                 .strong("descent  ")
@@ -151,33 +138,12 @@ impl WatchHistory {
             facts: self.facts.clone(),
             tree: self.tree.clone(),
             selected,
-            work: self.with_directive(work),
+            work,
             output_of: String::new(),
             output: Vec::new(),
-            bound: self.bound.iter().copied().collect(),
-            failing: self.failing.iter().copied().collect(),
-            distance: self.distance.clone(),
             events: self.events.iter().cloned().collect(),
             foot: Line::new(),
         }
-    }
-}
-
-impl WatchHistory {
-    /// The work that goes on, and why planners are told what they are told.
-    fn with_directive(&self, work: Option<Vec<Line>>) -> Vec<Line> {
-        let mut work = work.unwrap_or_else(|| vec![Line::new().dim("nothing runs")]);
-        work.extend(self.directive.clone());
-        work
-    }
-}
-
-fn push_value(values: &mut VecDeque<u64>, value: u64) {
-    if values.back() != Some(&value) || values.len() < 2 {
-        values.push_back(value);
-    }
-    if values.len() > VALUES_MAX {
-        values.pop_front();
     }
 }
 

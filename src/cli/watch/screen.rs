@@ -1,6 +1,5 @@
 //! The session at a terminal: it looks, draws, and does what the keys ask for, until the person leaves.
 
-use crate::cli::watch::{FOOT, key};
 use std::{ffi::OsString, time::Duration};
 
 use descent_core::{
@@ -10,8 +9,7 @@ use descent_core::{
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    FindingsWatch, KeyCommand, actions,
-    conditions::Conditions,
+    FOOT, FindingsWatch, PAGE, actions,
     pages::OpenPage,
     scene::{WatchHistory, output_rows},
 };
@@ -21,7 +19,7 @@ use crate::{
         context::{Context, runtime, signals},
     },
     clock,
-    failure::{Failure, exit},
+    failure::Failure,
     ops::watch::{Lookout, WatchReport, newest_attempt, output_tail},
     process::own_program,
     render::{
@@ -72,11 +70,7 @@ enum Next {
 }
 
 /// Shows the run until the person leaves.
-pub(super) fn show(
-    context: &Context,
-    mut lookout: Lookout,
-    mut conditions: Conditions<'_>,
-) -> Result<End, Failure> {
+pub(super) fn show(context: &Context, mut lookout: Lookout) -> Result<End, Failure> {
     let runtime = runtime()?;
     let mut signals = runtime.block_on(async { signals() })?;
     let look = lookout.look();
@@ -97,18 +91,6 @@ pub(super) fn show(
         if now_ms.saturating_sub(looked_ms) >= LOOK_EVERY_MS {
             looked_ms = now_ms;
             session.look_again();
-            if let Some(fired) = conditions.fired(&session.look) {
-                let words = fired.words.clone();
-                match conditions.act(session.lookout.store(), fired) {
-                    Ok(()) => {
-                        drop(screen);
-                        context.out.say(&words);
-                        return Ok(End::Code(exit::STOPPED));
-                    }
-                    // The other conditions are still looked for.
-                    Err(failure) => session.say(Err(failure)),
-                }
-            }
         }
         session.audit();
         if session.is_changed || now_ms.saturating_sub(drawn_ms) >= DRAW_EVERY_MS {
@@ -264,44 +246,46 @@ impl<'a> Session<'a> {
     fn on_key(&mut self, event: KeyEvent) -> Next {
         self.is_changed = true;
         self.message = None;
-        if event == KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL) {
+        let has_control = event.modifiers.contains(KeyModifiers::CONTROL);
+        if has_control && event.code == KeyCode::Char('c') {
             return Next::Leave;
         }
         if let Some(question) = self.question.take() {
             return self.answer(question, event);
         }
-        let Some(key) = key(event) else {
-            return Next::GoOn;
-        };
-        match key {
-            KeyCommand::Leave => return Next::Leave,
-            KeyCommand::Back => match self.page.take() {
-                Some(_) => {}
-                None => self.selected = None,
-            },
-            KeyCommand::Up(rows) => self.go(rows, 0),
-            KeyCommand::Down(rows) => self.go(0, rows),
-            KeyCommand::Top => self.go(usize::MAX, 0),
-            KeyCommand::Bottom => self.go(0, usize::MAX / 2),
-            KeyCommand::Output | KeyCommand::Difference | KeyCommand::Why | KeyCommand::Help => {
-                self.open_page(key)
+        match event.code {
+            _ if event.modifiers.contains(PASTED) => {}
+            KeyCode::Char('d') if has_control => return Next::Leave,
+            _ if has_control => {}
+            KeyCode::Char('q') => return Next::Leave,
+            KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => {
+                if self.page.take().is_none() {
+                    self.selected = None;
+                }
             }
-            KeyCommand::Stop if !self.look.is_live() => {
-                self.say(Ok("nothing runs".to_owned()));
-            }
-            KeyCommand::Stop => self.question = Some(Question::Stop),
-            KeyCommand::Guide => {
+            KeyCode::Up | KeyCode::Char('k') => self.go(1, 0),
+            KeyCode::Down | KeyCode::Char('j') => self.go(0, 1),
+            KeyCode::PageUp => self.go(PAGE, 0),
+            KeyCode::PageDown | KeyCode::Char(' ') => self.go(0, PAGE),
+            KeyCode::Home => self.go(usize::MAX, 0),
+            KeyCode::End => self.go(0, usize::MAX / 2),
+            KeyCode::Enter | KeyCode::Right => self.open_page('o'),
+            KeyCode::Char(key @ ('o' | 'd' | 'w')) => self.open_page(key),
+            KeyCode::Char('?' | 'h') => self.page = Some(OpenPage::help()),
+            KeyCode::Char('s') if !self.look.is_live() => self.say(Ok("nothing runs".to_owned())),
+            KeyCode::Char('s') => self.question = Some(Question::Stop),
+            KeyCode::Char('g') => {
                 let atom = self.seen.atom(self.row());
                 self.question = atom.map(|atom| Question::Guide { atom, typed: String::new() });
             }
-            KeyCommand::Confirm => match assertions::open(self.look.state()).into_iter().next() {
+            KeyCode::Char('c') => match assertions::open(self.look.state()).into_iter().next() {
                 Some(name) => self.question = Some(Question::Confirm(name)),
                 None => self.say(Ok("nothing here waits for a person's word".to_owned())),
             },
-            KeyCommand::Redirect if self.look.is_live() => self.question = Some(Question::Redirect),
-            KeyCommand::Redirect => return Next::Open("redirect"),
-            KeyCommand::Edit => return Next::Open("edit"),
-            KeyCommand::Refresh => {}
+            KeyCode::Char('r') if self.look.is_live() => self.question = Some(Question::Redirect),
+            KeyCode::Char('r') => return Next::Open("redirect"),
+            KeyCode::Char('e') => return Next::Open("edit"),
+            _ => {}
         }
         Next::GoOn
     }
@@ -315,24 +299,19 @@ impl<'a> Session<'a> {
         self.selected = Some(row.min(last));
     }
 
-    fn open_page(&mut self, key: KeyCommand) {
-        let atom = self.seen.atom(self.row());
+    /// Opens the output, the difference or the story of the selected atom.
+    fn open_page(&mut self, key: char) {
+        let Some(atom) = self.seen.atom(self.row()) else { return };
         let columns = self.context.out.width();
-        if let (KeyCommand::Difference, Some(atom)) = (key, &atom) {
-            return match OpenPage::difference(self.lookout.store(), atom) {
-                Ok(page) => self.page = Some(page),
-                Err(failure) => self.say(Err(failure)),
-            };
-        }
-        let page = match (key, &atom) {
-            (KeyCommand::Help, _) => Some(OpenPage::help()),
-            (KeyCommand::Output, Some(atom)) => OpenPage::output(&self.lookout, &self.look, atom),
-            (KeyCommand::Why, Some(atom)) => OpenPage::why(&self.look, atom, clock::now(), columns),
-            _ => None,
+        let page = match key {
+            'd' => OpenPage::difference(self.lookout.store(), &atom).map(Some),
+            'w' => Ok(OpenPage::why(&self.look, &atom, clock::now(), columns)),
+            _ => Ok(OpenPage::output(&self.lookout, &self.look, &atom)),
         };
         match page {
-            Some(page) => self.page = Some(page),
-            None => self.say(Ok("nothing is kept of an attempt there".to_owned())),
+            Ok(Some(page)) => self.page = Some(page),
+            Ok(None) => self.say(Ok("nothing is kept of an attempt there".to_owned())),
+            Err(failure) => self.say(Err(failure)),
         }
     }
 

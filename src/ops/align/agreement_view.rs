@@ -136,20 +136,12 @@ impl AgreementView {
 
 impl AgreementDraft<'_> {
     /// The agreement as it would be, with everything that a person should know of it.
-    pub fn view(
-        &self,
-        client: &dyn Client,
-        config: &Config,
-        is_remembered: bool,
-    ) -> Result<AgreementView, Failure> {
+    pub fn view(&self, client: &dyn Client, config: &Config) -> Result<AgreementView, Failure> {
         let (comparison, top) = (&self.comparison, self.bench.top);
         let trees = self.workspaces.trees();
         let mut facts = ops::judge::facts(&self.state, top);
         facts.holding.clone_from(&comparison.holding);
-        let lessons = match is_remembered {
-            true => ops::memory::shown(client, top, &self.state),
-            false => Vec::new(),
-        };
+        let lessons = ops::memory::shown(client, top, &self.state);
         let view = AgreementView::unchanged(&self.state, config);
         let differ = comparison.differ();
         let is_git = self.state.objective.constraints.workspace() == Workspace::Git;

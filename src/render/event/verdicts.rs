@@ -1,131 +1,150 @@
-//! Verdicts and ratings in words.
+//! Plans, verdicts and ratings in words.
 
 use descent_core::{
     event::Event,
+    id::AtomId,
     law as control_law,
-    state::{JudgedBy, Role, record::CorrectionType},
+    state::{
+        JudgedBy, Role,
+        atom::AttentionCause,
+        record::{CorrectionType, ReplanPlace},
+    },
     verdict::Verdict,
 };
 
-use super::{NAMES_MAX, taken};
-use crate::render::{count, law::arrow, line, listed};
+use super::{NAMES_MAX, behind, taken};
+use crate::render::{count, issues::by_severity, law::arrow, line, listed};
 
-pub(super) fn answered(event: &Event) -> String {
-    let Event::Consulted { role, agent, about, ms, score, holds, because, .. } = event else {
-        return String::new();
-    };
-    let (about, because, ms) = (line(about), line(because), taken("in", Some(*ms)));
-    match score {
-        Some(score) => {
-            let verdict = match holds {
-                Some(true) => "enough",
-                Some(false) | None => "too little",
+/// The events about plans, verdicts and ratings; `event::describe` has the others.
+pub(super) fn describe(event: &Event) -> (&'static str, String) {
+    match event {
+        Event::Consulted { role, agent, about, ms, score, holds, because, .. } => {
+            let (about, because, ms) = (line(about), line(because), taken("in", Some(*ms)));
+            let words = match score {
+                Some(score) => {
+                    let verdict = if *holds == Some(true) { "enough" } else { "too little" };
+                    format!("{about}: {score}, {verdict} ({agent}{ms}): {because}")
+                }
+                None if *role == Role::Judge => {
+                    format!("{about}: no rating ({agent}{ms}): {because}")
+                }
+                None if because.is_empty() => format!("{about} ({agent}{ms})"),
+                None => format!("{about}: of no use ({agent}{ms}): {because}"),
             };
-            format!("{about}: {score}, {verdict} ({agent}{ms}): {because}")
+            ("answered", words)
         }
-        None if *role == Role::Judge => {
-            format!("{about}: no rating ({agent}{ms}): {because}")
+        Event::Judged { atom, by, agent, high, medium, low, unplaced, again, because } => {
+            let issues = match high + medium + low {
+                0 => "no issue was found".to_owned(),
+                _ => by_severity([*high, *medium, *low]),
+            };
+            if *by == JudgedBy::Nobody {
+                let found = if high + medium + low > 0 { &issues } else { "" };
+                let (because, found) = (line(because), behind("; by rules ", found));
+                let words = format!("the plan of {atom}: not judged by a model: {because}{found}");
+                return ("judged", words);
+            }
+            let by = match (by, agent) {
+                (JudgedBy::Model, Some(agent)) => format!("by rules and {agent}"),
+                _ => "by rules".to_owned(),
+            };
+            let again =
+                if *again { "; it is planned again before anything of it is tried" } else { "" };
+            let beside = match unplaced {
+                0 => String::new(),
+                n => format!(", and {} of nothing in it", count(n, "issue")),
+            };
+            ("judged", format!("the plan of {atom}: {issues}{beside}, {by}{again}"))
         }
-        None if because.is_empty() => format!("{about} ({agent}{ms})"),
-        None => format!("{about}: of no use ({agent}{ms}): {because}"),
+        Event::Law { d, p, omega, l, gradient, grad_d, directive, because, .. } => {
+            let change = grad_d.as_ref();
+            let change = change.map(|change| format!(" {} {change}", arrow(*gradient)));
+            let (change, because) = (change.unwrap_or_default(), line(because));
+            let (word, meaning) = (directive.word(), control_law::meaning(*directive));
+            let words =
+                format!("D {d}{change}  P {p}  Ω {omega}  L {l}  {word}: {meaning}; {because}");
+            ("law", words)
+        }
+        Event::Assessed { agent, converged, codes, because } => {
+            let codes = codes.join(", ");
+            let words = match converged {
+                None => format!("not assessed by a model: {} ({codes})", line(because)),
+                Some(true) => format!("{agent} sees nothing missing ({codes}), advice"),
+                Some(false) => format!("{agent} finds that it did not converge ({codes}), advice"),
+            };
+            ("assessed", words)
+        }
+        Event::Planned { atom, ms, parts, atoms, differs, in_spite_of, .. } => {
+            let atoms = atoms.map(|atoms| format!("{}: ", count(atoms, "atom")));
+            let what = atoms.unwrap_or_default() + &parts.join(", ");
+            // The lessons that spoke against it.
+            let lessons = listed(in_spite_of, NAMES_MAX);
+            let lessons = behind("; its last attempt, so taken in spite of ", &lessons);
+            let (time, differs) = (taken("in", *ms), behind("; ", &line(differs)));
+            ("planned", format!("{atom}{time}: {what}{differs}{lessons}"))
+        }
+        Event::Replanned { atom, place, because, refused, by, atoms, removed, changes_left } => {
+            let because = line(because);
+            let left = match changes_left {
+                0 => "it was the last change".to_owned(),
+                left => format!("{} left", count(left, "change")),
+            };
+            let atom = atom.as_ref().map_or("", |atom| atom.as_str());
+            let words = match place {
+                ReplanPlace::Choice => format!("{atom} is one more choice, and plans"),
+                ReplanPlace::Atom => format!("{atom} becomes a step that plans"),
+                ReplanPlace::Round => format!("{atom} plans once more"),
+                ReplanPlace::Root => format!("{atom} plans what is missing"),
+                ReplanPlace::Delta => {
+                    let removed = removed.iter().map(|id| format!("without {id}"));
+                    let atoms = atoms.iter().map(ToString::to_string);
+                    let atoms: Vec<String> = atoms.chain(removed).collect();
+                    let by = by.as_ref().map_or("a refiner", |by| by.as_str());
+                    let atoms = listed(&atoms, NAMES_MAX);
+                    let words = format!("{by} changes the plan ({atoms}; {left}): {because}");
+                    return ("replanned", words);
+                }
+                ReplanPlace::Nowhere => format!("no change is admitted: {}", line(refused)),
+            };
+            let colon = if *place == ReplanPlace::Nowhere { ";" } else { ":" };
+            ("replanned", format!("{words}{colon} {because}; {left}"))
+        }
+        Event::BaseCase { verdict, awaits, again, open, held, of, unmeasured, to_rate, .. } => {
+            let words = if let Some(what) = awaits {
+                format!("all else holds; a person decides: {}", line(what))
+            } else if let Some(what) = again {
+                let what = line(what);
+                format!("the base case could not be decided by: {what}; it is asked again")
+            } else if let Some(what) = to_rate {
+                format!("all else holds; a judge rates at the end: {}", line(what))
+            } else {
+                let holds = match verdict {
+                    Verdict::Pass => "holds",
+                    Verdict::Fail => "does not hold yet",
+                    Verdict::Unknown => "could not be decided; it is asked again",
+                };
+                let rest = unmeasured.map(|rest| format!(", {rest} not measured"));
+                let held = held.zip(*of).filter(|_| *verdict == Verdict::Fail);
+                let held = held.map(|(held, of)| {
+                    format!(" ({held} of {}{})", count(of, "check"), rest.unwrap_or_default())
+                });
+                let open = behind("; still open: ", &listed(open, NAMES_MAX));
+                format!("the base case {holds}{}{open}", held.unwrap_or_default())
+            };
+            ("checked", words)
+        }
+        _ => ("noted", String::new()),
     }
 }
 
-/// A plan that was looked at: advice, not proof.
-pub(super) fn plan_judged(event: &Event) -> String {
-    let Event::Judged { atom, by, agent, high, medium, low, unplaced, again, because } = event
-    else {
-        return String::new();
+/// A mark that asks a person to look at an atom.
+pub(in crate::render) fn attention(atom: &AtomId, cause: AttentionCause, because: &str) -> String {
+    let what = match cause {
+        AttentionCause::Contradicted => "is said to contradict",
+        AttentionCause::Issues => "is tried with an issue",
+        AttentionCause::Limit => "is not changed again by planners",
     };
-    let counts = [(high, "high"), (medium, "medium"), (low, "low")].map(|(count, word)| {
-        let is_some = *count > 0;
-        is_some.then(|| format!("{count} {word}"))
-    });
-    let counts: Vec<String> = counts.into_iter().flatten().collect();
-    let issues = match high + medium + low {
-        0 => "no issue was found".to_owned(),
-        all => format!("{} ({})", count(all, "issue"), counts.join(", ")),
-    };
-    if *by == JudgedBy::Nobody {
-        let found = match high + medium + low {
-            0 => String::new(),
-            _ => format!("; by rules {issues}"),
-        };
-        return format!("the plan of {atom}: not judged by a model: {}{found}", line(because));
-    }
-    let by = match (by, agent) {
-        (JudgedBy::Model, Some(agent)) => format!("by rules and {agent}"),
-        _ => "by rules".to_owned(),
-    };
-    let again = if *again { "; it is planned again before anything of it is tried" } else { "" };
-    let beside = match unplaced {
-        0 => String::new(),
-        n => format!(", and {} of nothing in it", count(n, "issue")),
-    };
-    format!("the plan of {atom}: {issues}{beside}, {by}{again}")
-}
-
-pub(super) fn checked(event: &Event) -> String {
-    let Event::BaseCase { verdict, awaits, again, open, held, of, unmeasured, to_rate, .. } = event
-    else {
-        return String::new();
-    };
-    if let Some(what) = awaits {
-        return format!("all else holds; a person decides: {}", line(what));
-    }
-    if let Some(what) = again {
-        let what = line(what);
-        return format!("the base case could not be decided by: {what}; it is asked again");
-    }
-    if let Some(what) = to_rate {
-        return format!("all else holds; a judge rates at the end: {}", line(what));
-    }
-    let mut text = format!("the base case {}", holds(*verdict));
-    if let (Some(held), Some(of), Verdict::Fail) = (held, of, verdict) {
-        let rest = unmeasured.map(|rest| format!(", {rest} not measured"));
-        let rest = rest.unwrap_or_default();
-        text += &format!(" ({held} of {}{rest})", count(*of, "check"));
-    }
-    if !open.is_empty() {
-        text += &format!("; still open: {}", listed(open, NAMES_MAX));
-    }
-    text
-}
-
-fn holds(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Pass => "holds",
-        Verdict::Fail => "does not hold yet",
-        Verdict::Unknown => "could not be decided; it is asked again",
-    }
-}
-
-/// A pass that was looked at: advice, not proof.
-pub(super) fn assessed(event: &Event) -> String {
-    let Event::Assessed { agent, converged, codes, because } = event else {
-        return String::new();
-    };
-    let codes = codes.join(", ");
-    match converged {
-        None => format!("not assessed by a model: {} ({codes})", line(because)),
-        Some(true) => format!("{agent} sees nothing missing ({codes}), advice"),
-        Some(false) => format!("{agent} finds that it did not converge ({codes}), advice"),
-    }
-}
-
-pub(super) fn law_point(event: &Event) -> String {
-    let Event::Law { d, p, omega, l, gradient, grad_d, directive, because, .. } = event else {
-        return String::new();
-    };
-    let change = grad_d.as_ref();
-    let change = change.map(|change| format!(" {} {change}", arrow(*gradient)));
-    let change = change.unwrap_or_default();
-    format!(
-        "D {d}{change}  P {p}  Ω {omega}  L {l}  {}: {}; {}",
-        directive.word(),
-        control_law::meaning(*directive),
-        line(because)
-    )
+    format!("{atom} {what}: {}", line(because))
 }
 
 /// A correction, in a word.

@@ -17,43 +17,25 @@ fn scene() -> WatchScene {
         work: vec![Line::of("▸ A150  attempt 1 of 3  4 s  at work")],
         output_of: "A150.7".to_owned(),
         output: (0..50).map(|n| Line::of(format!("line {n}"))).collect(),
-        bound: (0..200).rev().collect(),
-        failing: vec![4, 4, 3, 1],
-        distance: Vec::new(),
         events: (0..50).map(|n| Line::of(format!("solved  A{n}"))).collect(),
         foot: Line::of("? help  q leave"),
     }
 }
 
 fn drawn(columns: u16, rows: u16) -> String {
-    drawn_of(&scene(), columns, rows)
-}
-
-fn drawn_of(scene: &WatchScene, columns: u16, rows: u16) -> String {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     let theme = Theme { is_coloured: false };
-    terminal.draw(|frame| draw(frame, scene, theme)).unwrap();
+    terminal.draw(|frame| draw(frame, &scene(), theme)).unwrap();
     terminal.backend().to_string()
 }
 
 #[test]
 fn the_selected_atom_and_the_newest_lines_are_in_sight_at_80_by_24() {
     let screen = drawn(80, 24);
-    for words in ["A150  one of many", "line 49", "solved  A49", "failing checks 1", "attempts 0"] {
+    for words in ["A150  one of many", "line 49", "solved  A49"] {
         assert!(screen.contains(words), "no `{words}` in\n{screen}");
     }
     assert!(!screen.contains("solved  A1 "), "{screen}");
-}
-
-#[test]
-fn where_there_is_a_control_law_the_distance_so_far_is_in_sight() {
-    let with_law = WatchScene { distance: vec![1_000, 500, 417], ..scene() };
-    let screen = drawn_of(&with_law, 80, 24);
-    for words in ["attempts 0", "failing checks 1", "distance 0.417"] {
-        assert!(screen.contains(words), "no `{words}` in\n{screen}");
-    }
-    assert!(!drawn(80, 24).contains("distance"));
-    drawn_of(&with_law, 60, 16);
 }
 
 #[test]

@@ -29,8 +29,6 @@ fn atoms_are_listed_as_a_person_counts() {
     let nodes = graph["nodes"].as_array().expect("nodes").iter();
     let ids: Vec<&str> = nodes.filter_map(|node| node["id"].as_str()).collect();
     assert_eq!(ids, numbered());
-    let names = world.descent(&["dev", "completions", "atoms"]).expect(0).stdout;
-    assert_eq!(names.lines().collect::<Vec<_>>(), numbered());
     let told = world.descent(&["why", "nobody"]).expect(2);
     told.says("one of a1, a2, a3, a4, a5, a6, a7, a8, a9, a10, a11, a12");
 }
@@ -102,10 +100,8 @@ fn a_large_plan_is_counted() {
     for n in 1..=40 {
         large[format!("a{n}")] = json!({"kind": "task", "action": {"run": format!("touch {n}")}});
     }
-    assert_eq!(
-        work(&preview(large.clone(), &[])),
-        "the work:\n  41 atoms: 40 with a command, 1 for the worker\n  -v shows each of them, with its command"
-    );
+    let shown = work(&preview(large.clone(), &[]));
+    assert!(shown.ends_with("  and 1 more; -v shows each of them, with its command"), "{shown}");
     let whole = work(&preview(large, &["-v"]));
     assert!(whole.contains("· a40\n      runs: touch 40"), "{whole}");
 }

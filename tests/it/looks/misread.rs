@@ -1,8 +1,6 @@
 //! Command lines that cannot be read: a code, what is wrong, and the command that was probably meant.
 
-use serde_json::json;
-
-use crate::world::{World, plan, task};
+use crate::world::World;
 
 #[track_caller]
 fn check(args: &[&str], message: &str, next: &str) {
@@ -90,29 +88,4 @@ fn a_program_gets_the_same_as_one_value() {
     assert_eq!(error["code"], "E-USAGE");
     assert_eq!(error["message"], "there is no command `list`");
     assert_eq!(error["hint"], "descent status");
-}
-
-#[test]
-fn guidance_with_the_atom_first_is_shown_with_its_flag() {
-    check(
-        &["guide", "S1", "write done-1"],
-        "unexpected argument `write done-1`",
-        "descent guide 'write done-1' --for S1",
-    );
-}
-
-#[test]
-fn an_abbreviated_number_is_shown_in_full() {
-    let world = World::new();
-    world.align(&plan(&["test -f f"], json!({}), json!({"S1": task("touch f")})));
-    for (typed, whole) in [
-        ("budget.tokens=2M", "budget.tokens=2000000"),
-        ("budget.tokens=1,500,000", "budget.tokens=1500000"),
-        ("budget.calls=1k", "budget.calls=1000"),
-        ("budget.tokens=many", "budget.tokens=2000000"),
-    ] {
-        let ran = world.descent(&["run", "--set", typed]).expect(2);
-        let next = format!("next: --set {whole}");
-        assert!(ran.stderr.contains(&next), "{typed}: {}", ran.stderr);
-    }
 }

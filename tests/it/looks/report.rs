@@ -2,11 +2,6 @@
 //! text may break, which stands beside the formats.
 #![allow(clippy::disallowed_methods)] // plants files and links
 
-use std::{
-    fs,
-    os::unix::fs::{PermissionsExt, symlink},
-};
-
 use serde_json::json;
 
 use crate::world::{World, after, plan, task, with};
@@ -54,8 +49,6 @@ fn a_report_tells_a_run_in_every_format_the_same_each_time_and_changes_nothing()
         let args = ["report", "--format", format];
         let (one, other) = (world.descent(&args).expect(0), world.descent(&args).expect(0));
         assert_eq!(one.stdout, other.stdout, "{format}");
-        world.descent(&["report", "--format", format, "-o", "r.txt"]).expect(0).shows("written: ");
-        assert_eq!(world.read("r.txt"), one.stdout, "{format}");
     }
     assert_eq!(world.state_bytes(), before);
 }
@@ -102,36 +95,6 @@ fn a_report_may_be_asked_for_before_a_run_and_beside_a_loop() {
     junit.shows("skipped=\"2\" failures=\"0\" errors=\"0\"");
     world.touch("go");
     running.wait().expect(0);
-}
-
-#[test]
-fn a_report_takes_the_place_of_a_file_and_of_nothing_else() {
-    let world = tried();
-    let write = |to: &str| world.descent(&["report", "-o", to]);
-    let before = world.state_bytes();
-    fs::create_dir(world.repo().join("folder")).expect("a folder");
-    symlink("a.txt", world.repo().join("link")).expect("a link");
-    for (to, why) in [
-        ("folder", "is a directory"),
-        ("link", "is a symbolic link"),
-        (".descent/state.json", "that is the state"),
-        (".descent/state.json.d/journal/x", "beside it"),
-        ("missing/r.md", "No such file"),
-    ] {
-        write(to).expect(74).says("E-IO").says(why).says("descent report > FILE");
-    }
-    assert_eq!((world.state_bytes(), world.read("a.txt")), (before, "hello\n".to_owned()));
-    let mode = |name: &str| {
-        fs::metadata(world.repo().join(name)).expect("a file").permissions().mode() & 0o777
-    };
-    write("r.md").expect(0);
-    assert_eq!(mode("r.md") & 0o644, 0o644, "others may read it");
-    fs::set_permissions(world.repo().join("a.txt"), fs::Permissions::from_mode(0o600))
-        .expect("its mode");
-    write("a.txt").expect(0);
-    assert_eq!((mode("a.txt"), world.read("a.txt")), (0o600, world.read("r.md")));
-    let printed = world.descent(&["report", "-o", "-"]).expect(0);
-    assert_eq!(printed.stdout, world.read("r.md"));
 }
 
 #[test]

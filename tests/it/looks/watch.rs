@@ -1,4 +1,4 @@
-//! A run that is watched from another process: its lines, its screen, and the conditions that end or redirect it.
+//! A run that is watched from another process: its lines and its screen.
 
 use serde_json::json;
 
@@ -49,33 +49,6 @@ fn a_watched_run_that_was_killed_is_told_as_cut_off() {
     let mut watch = world.start(&["watch"]);
     run.kill();
     watch.wait().expect(3).says("E-CUT-OFF");
-}
-
-#[test]
-fn a_run_that_stalls_is_stopped_in_the_name_of_watch() {
-    let world = World::new();
-    let mut run = begun(&world);
-    let watch = world.descent(&["watch", "--stop-when", "stalled=300ms,hung=60s"]);
-    watch
-        .expect(3)
-        .says("nothing was solved, and no more checks hold for 300ms: the run is stopped");
-    run.wait().expect(3);
-    let log = world.descent(&["log", "--json"]).expect(0).json();
-    let log = log.to_string();
-    assert!(log.contains("watch: nothing was solved"), "{log}");
-}
-
-#[test]
-fn a_condition_that_says_nothing_is_refused() {
-    let world = World::new();
-    waiting(&world);
-    for (args, words) in [
-        (&["--stop-when", "bored=3m"][..], "--stop-when bored=3m: that is no condition"),
-        (&["--stop-when", "stalled=soon"], "that is no condition"),
-    ] {
-        let args = [&["watch"], args].concat();
-        world.descent(&args).expect(2).says(words);
-    }
 }
 
 #[test]
