@@ -4,43 +4,26 @@ mod align;
 mod apply;
 mod ask;
 mod asking;
-mod audit;
-mod clean;
-mod client;
-mod confirm;
 mod constraints;
 mod context;
-mod detach;
-mod dev;
-mod diff;
 mod doctor;
 mod edit;
-mod edited_copy;
-mod fork;
-mod graph;
 mod help;
 mod live;
-mod liveness;
 mod log;
-mod machine_runs;
 mod memory;
 mod migrate;
-mod output;
 mod redirect;
 mod report;
 mod run;
 mod schema;
-mod show;
 mod status;
 mod steer;
 mod stop;
 mod timeline;
 mod trust;
 mod undo;
-mod usage;
-mod validate;
 mod verify;
-mod wait;
 mod watch;
 mod why;
 
@@ -100,7 +83,7 @@ enum Command {
     /// Start the loop, or resume it
     Run(run::RunArgs),
     /// Wait until the run has ended, and end as it did
-    Wait(wait::WaitArgs),
+    Wait(run::WaitArgs),
     /// Ask the running loop to end
     Stop(stop::StopArgs),
     /// Change the agreement, the work or its results in one commit
@@ -114,7 +97,7 @@ enum Command {
     #[command(long_about = steer::ABOUT_RETRY)]
     Retry(steer::AtomsArgs),
     /// Say that an assertion holds, or that an effect happened
-    Confirm(confirm::ConfirmArgs),
+    Confirm(steer::ConfirmArgs),
     /// Look at a run, live
     #[command(long_about = watch::ABOUT)]
     Watch,
@@ -123,13 +106,13 @@ enum Command {
     /// Change the state in your editor, also while a loop runs
     Edit,
     /// Look for what is wrong with the state file, or a plan
-    Validate(validate::ValidateArgs),
+    Validate(migrate::ValidateArgs),
     /// Take over the state file of an AoT loop
     Migrate(migrate::MigrateArgs),
     /// Evaluate the base case now: 0 it holds, 1 it does not
     Verify(verify::VerifyArgs),
     /// Show what the result, an atom or an attempt changes
-    Diff(diff::DiffArgs),
+    Diff(apply::DiffArgs),
     /// Bring the result home: files, a branch or a patch
     Apply(apply::ApplyArgs),
     /// Explain an atom: choices, attempts, evidence, prompt
@@ -137,7 +120,7 @@ enum Command {
     /// Look at commands from elsewhere, and allow them
     Trust(trust::TrustArgs),
     /// Show the work graph
-    Graph(graph::GraphArgs),
+    Graph(status::GraphArgs),
     /// Show what happened, and the state at a commit
     Log(log::LogArgs),
     /// Write the whole run as one text: md, junit, html, json
@@ -149,10 +132,10 @@ enum Command {
     /// Look at what this machine lacks, and how to mend it
     Doctor,
     /// Remove what ended runs left behind
-    Clean(clean::CleanArgs),
+    Clean(doctor::CleanArgs),
     /// JSON Schemas, completions of shells and man pages
     #[command(hide = true)]
-    Dev(dev::DevArgs),
+    Dev(schema::DevArgs),
 }
 
 /// How a command ended without an error.
@@ -165,7 +148,7 @@ pub enum End {
 
 pub fn main() -> ExitCode {
     render::choose_colour(std::env::args_os());
-    let parsed = help::command().try_get_matches().and_then(|matches| {
+    let parsed = help::command_line().try_get_matches().and_then(|matches| {
         let name = matches.subcommand_name().unwrap_or("status").to_owned();
         Cli::from_arg_matches(&matches).map(|cli| (cli, name))
     });
@@ -200,7 +183,7 @@ fn not_understood(error: &clap::Error) -> ExitCode {
     }
     let typed = std::env::args_os().skip(1);
     let typed: Vec<String> = typed.map(|arg| arg.to_string_lossy().into_owned()).collect();
-    let failure = usage::failure(error, &typed);
+    let failure = help::failure(error, &typed);
     let out = Out { json: typed.iter().any(|arg| arg == "--json"), quiet: false, verbose: false };
     out.failure(&failure);
     ExitCode::from(failure.exit)
@@ -212,31 +195,31 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         None => status::bare(&context),
         Some(Command::Align(flags)) => align::align(&context, *flags),
         Some(Command::Run(flags)) => run::run(&context, &flags),
-        Some(Command::Wait(flags)) => wait::wait(&context, &flags),
+        Some(Command::Wait(flags)) => run::wait(&context, &flags),
         Some(Command::Stop(flags)) => stop::stop(&context, flags),
         Some(Command::Redirect(flags)) => redirect::redirect(&context, &flags),
         Some(Command::Guide(flags)) => steer::guide(&context, &flags),
         Some(Command::Skip(flags)) => steer::atoms(&context, Steering::Skip, &flags),
         Some(Command::Retry(flags)) => steer::atoms(&context, Steering::Retry, &flags),
-        Some(Command::Confirm(flags)) => confirm::confirm(&context, &flags),
+        Some(Command::Confirm(flags)) => steer::confirm(&context, &flags),
         Some(Command::Watch) => watch::watch(&context),
         Some(Command::Status(flags)) => status::status(&context, &flags),
-        Some(Command::Validate(flags)) => validate::validate(&context, &flags),
+        Some(Command::Validate(flags)) => migrate::validate(&context, &flags),
         Some(Command::Edit) => edit::edit(&context),
         Some(Command::Migrate(flags)) => migrate::migrate(&context, &flags),
         Some(Command::Verify(flags)) => verify::verify(&context, &flags),
-        Some(Command::Diff(flags)) => diff::diff(&context, &flags),
+        Some(Command::Diff(flags)) => apply::diff(&context, &flags),
         Some(Command::Apply(flags)) => apply::apply(&context, &flags),
         Some(Command::Why(flags)) => why::why(&context, &flags),
         Some(Command::Trust(flags)) => trust::trust(&context, &flags),
-        Some(Command::Graph(flags)) => graph::graph(&context, &flags),
+        Some(Command::Graph(flags)) => status::graph(&context, &flags),
         Some(Command::Log(flags)) => log::log(&context, &flags),
         Some(Command::Report(flags)) => report::report(&context, &flags),
         Some(Command::Undo(flags)) => undo::undo(&context, &flags),
         Some(Command::Memory(flags)) => memory::memory(&context, flags),
         Some(Command::Doctor) => doctor::doctor(&context),
-        Some(Command::Clean(flags)) => clean::clean(&context, &flags),
-        Some(Command::Dev(flags)) => dev::dev(&context, &flags),
+        Some(Command::Clean(flags)) => doctor::clean(&context, &flags),
+        Some(Command::Dev(flags)) => schema::dev(&context, &flags),
     }
 }
 

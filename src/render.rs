@@ -4,22 +4,15 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // this is the door
 
 pub mod area;
-mod carried;
-mod diagram;
 mod event;
-mod excerpt;
 mod graph;
 mod issues;
-mod law;
-mod log;
 mod patch;
 mod report;
 mod result;
 mod status;
-mod stream;
 mod style;
 mod text;
-mod usage;
 pub mod watch;
 mod why;
 mod work;
@@ -29,28 +22,23 @@ use std::{
     sync::atomic::{AtomicBool, Ordering},
 };
 
-pub use carried::{Bounds, carried, visible};
-pub use diagram::mermaid;
-pub use event::{describe as describe_event, event};
-pub use excerpt::excerpt;
-pub use graph::{graph, lines as graph_lines};
+pub use event::{describe as describe_event, describe_entry, event, log};
+pub use graph::{graph, lines as graph_lines, mermaid};
 pub use issues::{ADVICE, findings, findings_in_short, issue_count, issues};
-pub use log::{describe as describe_entry, log};
-pub use patch::patch;
+pub use patch::{Bounds, carried, excerpt, patch, visible};
 pub use report::{html, junit, markdown};
 pub use result::{configures, judged, next_moves, result, row};
 pub use status::{StatusNote, status};
 pub use style::{Meaning, choose as choose_colour, of_help};
 pub use text::{Line, Page};
-pub use usage::{usage, usage_of_agent};
 pub use why::{StoryLine, why, worth_asking};
-pub use work::work;
+pub use work::{usage_of_agent, used as usage, work};
 
 use descent_core::{doc::Node, id::UnixMillis, state::limits, view::BoundView};
 
 use crate::{failure::Failure, secrets};
 
-use stream::StandardStream;
+use style::StandardStream;
 
 /// Characters at most of a text from elsewhere: a goal, a command, a reason.
 const TEXT_WIDTH_MAX: usize = 160;

@@ -1,10 +1,7 @@
 //! `descent align`: the agreement and the first work graph, from a plan or from flags.
 
 mod agreement;
-mod dialogue;
-mod draft_edit;
 mod preview;
-mod proposals;
 mod proposed;
 mod questions;
 mod reading;
@@ -27,11 +24,11 @@ use descent_core::{
 use super::{
     End,
     context::{Context, signals_are_given_back},
+    help,
     redirect::{self, Manner},
-    usage,
 };
 use crate::{
-    config::{self, Config},
+    config::Config,
     failure::Failure,
     ops::{
         self, agents,
@@ -53,7 +50,7 @@ pub struct AlignArgs {
     #[arg(short = 'f', long = "plan", value_name = "PLAN")]
     plan: Option<PathBuf>,
     /// A command that passes when the goal is reached (may be given again)
-    #[arg(long, value_name = "COMMAND", value_parser = usage::filled)]
+    #[arg(long, value_name = "COMMAND", value_parser = help::filled)]
     check: Vec<String>,
     /// What to do, in order; with =COMMAND a shell action, else the worker does it
     #[arg(long, value_name = "TEXT[=COMMAND]")]
@@ -77,13 +74,13 @@ pub struct AlignArgs {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     set: Vec<String>,
     /// Files that no attempt may change, such as tests/** (short for --set protected=…; may be given again)
-    #[arg(long, value_name = "GLOB", value_parser = usage::filled)]
+    #[arg(long, value_name = "GLOB", value_parser = help::filled)]
     protect: Vec<String>,
     /// A path of the project that every workspace shares, such as node_modules (short for --set link=…)
-    #[arg(long, value_name = "PATH", value_parser = usage::filled)]
+    #[arg(long, value_name = "PATH", value_parser = help::filled)]
     link: Vec<String>,
     /// A command to run once in each new workspace, such as 'npm ci' (short for --set setup.run=…)
-    #[arg(long, value_name = "COMMAND", value_parser = usage::filled)]
+    #[arg(long, value_name = "COMMAND", value_parser = help::filled)]
     setup: Option<String>,
     /// Replace an unfinished run; what stood there is archived
     #[arg(long)]
@@ -133,7 +130,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     };
     flags.written = begun_by_hand(context, &flags, &file)?;
     let top = context.top()?;
-    let config = configured(context, &top);
+    let config = context.config(&top);
     let asks = asks(context, &flags);
     if let Some(end) = take_edited(context, &flags, &file, &top, &config)? {
         return Ok(end);
@@ -144,7 +141,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
             // A pattern is the work already.
             let dialogue = match flags.pattern {
                 Some(_) => None,
-                None => dialogue::hold(context, &mut flags, &missing, &top, &config)?,
+                None => proposed::hold(context, &mut flags, &missing, &top, &config)?,
             };
             match dialogue {
                 Some(end) => return Ok(end),
@@ -156,7 +153,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     let path = std::env::var_os("PATH").unwrap_or_default();
     let has_agent = config.worker_line().is_some() || !agents::installed(&path).is_empty();
     let (state, carried) = state.map_err(|refusal| match refusal {
-        AlignRefusal::Incomplete(missing) => proposals::complete(&missing, &flags, &top, has_agent),
+        AlignRefusal::Incomplete(missing) => questions::complete(&missing, &flags, &top, has_agent),
         AlignRefusal::Failed(failure) => failure,
     })?;
     let ended = agreement::conclude(context, &mut flags, &config, &top, state, carried);
@@ -296,12 +293,4 @@ fn unchanged(context: &Context, found: &LoadedState, config: &Config) -> Result<
         context.out.say(&format!("unchanged: this is what is agreed already\nnext: {next}"));
     }
     Ok(End::Code(0))
-}
-
-/// The configured worker. A mistake in the file makes `run` refuse; here it is a warning.
-fn configured(context: &Context, top: &Path) -> Config {
-    config::load(top).unwrap_or_else(|error| {
-        context.out.say(&format!("warning: {error}"));
-        Config::default()
-    })
 }

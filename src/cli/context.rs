@@ -1,14 +1,16 @@
 //! The setting of every command: its directory, the place of its state, and whether it may ask.
 
-use std::{io::IsTerminal, path::PathBuf};
+use std::{
+    io::IsTerminal,
+    path::{Path, PathBuf},
+};
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use crate::ops::{bound_of_start, surroundings};
-
 use super::{End, Global, ask};
 use crate::{
+    config::{self, Config},
     events::EventLine,
     failure::{Failure, Lack, exit, lack_at_start, quoted},
     files::private,
@@ -19,6 +21,8 @@ use crate::{
     signal::{self, Signal, Signals},
     store::{LoadedState, StatePlace, Store, StoreError},
 };
+
+pub(super) use crate::ops::{bound_of_start, surroundings};
 
 pub(super) struct Context {
     pub(super) out: Out,
@@ -160,6 +164,14 @@ impl Context {
             self.out.page(&page());
         }
         End::Code(0)
+    }
+
+    /// The configuration. A mistake in the file makes `run` refuse; here it is a warning.
+    pub(super) fn config(&self, top: &Path) -> Config {
+        config::load(top).unwrap_or_else(|error| {
+            self.out.say(&format!("warning: {error}"));
+            Config::default()
+        })
     }
 
     /// Asks for a yes; silence is never consent.

@@ -1,5 +1,5 @@
 //! `descent log`: who changed what and why, from the state and the journal beside it; also the state at one commit
-//! (`show`), and the difference of two.
+//! (`timeline`), and the difference of two.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,8 +16,8 @@ use serde::Serialize;
 use super::{
     End,
     context::Context,
-    output, show,
-    timeline::{Point, Timeline},
+    timeline::{self, Point, Timeline},
+    why,
 };
 use crate::{clock, evidence, failure::Failure, ops, render, store::Commit};
 
@@ -86,21 +86,21 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     if let Some(attempt) = &flags.output {
         let found = ops::output::of_attempt(&mut store, attempt)?;
-        return Ok(output::print(context, &found));
+        return Ok(why::print_output(context, &found));
     }
     if flags.bytes && flags.at.is_none() {
-        return show::newest_bytes(context, &mut store);
+        return timeline::newest_bytes(context, &mut store);
     }
     let loaded = store.read()?;
     context.warn(&store, &loaded);
-    let timeline = Timeline::of(&store, loaded);
+    let past = Timeline::of(&store, loaded);
     match flags.at.as_deref().map(|at| (at, at.split_once(".."))) {
-        Some((_, Some((from, to)))) => return between(context, &timeline, from, to),
-        Some((at, None)) if flags.saved => return show::saved(context, &timeline, at),
-        Some((at, None)) => return show::show(context, &store, &timeline, at, flags.bytes),
+        Some((_, Some((from, to)))) => return between(context, &past, from, to),
+        Some((at, None)) if flags.saved => return timeline::saved(context, &past, at),
+        Some((at, None)) => return timeline::show(context, &store, &past, at, flags.bytes),
         None => {}
     }
-    let mut entries = joined(log::diary(&timeline.now.state), &timeline.commits);
+    let mut entries = joined(log::diary(&past.now.state), &past.commits);
     if !context.out.json {
         leave_out_adopted_saves(&mut entries);
     }

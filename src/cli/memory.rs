@@ -13,12 +13,12 @@ use serde::Serialize;
 use super::{
     End,
     context::{Context, runtime},
-    edited_copy::{editor_here, in_editor},
+    edit::{editor_here, in_editor},
 };
 use crate::{
     clock,
     failure::{Failure, exit, quoted},
-    ops::memory::{self, LessonsCopy, ProjectLessons, no_lesson},
+    ops::memory::{self, LessonsCopy, ProjectLessons},
     render::{self, Line, Meaning, Page},
 };
 
@@ -26,8 +26,6 @@ use crate::{
 const ID_WIDTH: usize = 6;
 const KIND_WIDTH: usize = 10;
 const AGE_WIDTH: usize = 10;
-/// Columns of the keys of one lesson.
-const KEY_WIDTH: usize = 10;
 
 #[derive(Debug, Args)]
 #[command(
@@ -42,11 +40,6 @@ pub struct MemoryArgs {
 enum MemoryAction {
     /// List the lessons (without a word, too)
     List,
-    /// Show all of one lesson
-    Show {
-        /// Such as m12
-        id: String,
-    },
     /// Change the lessons in your editor
     Edit,
     /// Forget one lesson
@@ -70,7 +63,7 @@ pub(super) struct MemoryOutput<'a> {
     result: MemoryResult,
     /// The file of the lessons; there may be none.
     path: String,
-    /// All lessons; the one that is shown; those that are left.
+    /// All lessons; those that are left.
     lessons: Vec<LessonOutput<'a>>,
     /// How many lessons were forgotten.
     forgotten: usize,
@@ -135,13 +128,6 @@ pub(super) fn memory(context: &Context, flags: MemoryArgs) -> Result<End, Failur
         MemoryAction::List => {
             let known = listed(context, memory::list(&project)?);
             tell(context, &known, MemoryResult::Listed, 0, |page| list(page, &known));
-        }
-        MemoryAction::Show { id } => {
-            let id = LessonId::new(id);
-            let mut known = listed(context, memory::list(&project)?);
-            known.lessons.retain(|one| one.id == id);
-            let lesson = known.lessons.first().ok_or_else(|| no_lesson(&id))?;
-            tell(context, &known, MemoryResult::Listed, 0, |page| show(page, lesson));
         }
         MemoryAction::Edit => return edit(context, &project),
         MemoryAction::Forget { id } => {
@@ -252,27 +238,6 @@ fn list(page: &mut Page, known: &ProjectLessons) {
         } else {
             because.dim("; counts when one more run sees it")
         });
-    }
-}
-
-fn show(page: &mut Page, one: &Lesson) {
-    let seen = format!("by {}, {} to {}", render::count(one.seen, "run"), one.first, one.last);
-    let digest = |digest: &Option<Digest>| digest.as_ref().map_or("", Digest::as_str).to_owned();
-    let rows = [
-        ("kind", word(one.kind).to_owned()),
-        ("lesson", one.lesson.clone()),
-        ("because", one.because.clone()),
-        ("seen", seen),
-        ("tool", one.tool.clone()),
-        ("target", one.target.clone()),
-        ("choice", digest(&one.choice)),
-        ("group", digest(&one.group)),
-        ("written", one.by.word().to_owned()),
-    ];
-    page.push(Line::new().strong(one.id.as_str()));
-    for (key, value) in rows.iter().filter(|(_, value)| !value.is_empty()) {
-        let head = Line::indent(2).dim(*key).pad(2 + KEY_WIDTH);
-        page.unabridged(head, Meaning::Plain, value);
     }
 }
 

@@ -1,4 +1,5 @@
-//! `descent report`: the whole run as one text, for a pull request, a CI, a program or a browser.
+//! `descent report`: the whole run as one text, for a pull request, a CI, a program or a browser; with `--audit` the
+//! patterns that a person should know of.
 //!
 //! Invariant: it only reads the state, so that it may run beside a loop, and the same state gives the same bytes. Not
 //! here: what a report says (`view` of the core), its formats (`render`).
@@ -9,8 +10,15 @@ use descent_core::{
     world::World,
 };
 
-use super::{End, audit, context::Context};
-use crate::{failure::Failure, ops, render, secrets};
+use super::{End, context::Context};
+use crate::{
+    failure::{Failure, exit},
+    ops,
+    ops::audit::AuditReport,
+    render,
+    render::{Line, Meaning, Page},
+    secrets,
+};
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -39,7 +47,7 @@ pub(super) fn report(context: &Context, flags: &ReportArgs) -> Result<End, Failu
     context.warn(&store, &loaded);
     if flags.audit {
         let report = ops::audit::audit(&store, &World::new(loaded.state.clone()));
-        return Ok(audit::print(context, &report, flags.exit_code));
+        return Ok(print_audit(context, &report, flags.exit_code));
     }
     let seen = ops::seen(&context.client(None), &store, &loaded);
     let report = report::report(&World::new(seen.state));
@@ -58,4 +66,30 @@ fn written(report: &Report, format: ReportFormat) -> String {
         ReportFormat::Html => render::html(report),
     };
     secrets::hide(&text).into_owned()
+}
+
+fn print_audit(context: &Context, report: &AuditReport, exit_code: bool) -> End {
+    context.answer_page(report, || page(report, context.out.width()));
+    End::Code(if exit_code && !report.findings.is_empty() { exit::NOT_SO } else { 0 })
+}
+
+fn page(report: &AuditReport, width: usize) -> Page {
+    let mut page = Page::new(width);
+    if report.findings.is_empty() {
+        page.push(Line::of("nothing was found"));
+    }
+    render::findings(&mut page, &report.findings);
+    if let Some(role) = report.accountable {
+        let words = format!("{}: {}", role.word(), role.meaning());
+        let head = Line::of("accountable for the last ending: ");
+        page.wrapped(head, Meaning::Plain, &words, 3);
+    }
+    page.push(Line::new().dim(match report.seen_from.zip(report.seen_to) {
+        Some((first, last)) => format!(
+            "looked at the state at commit {}, and at what the journal keeps: commits {} to {}",
+            report.serial.0, first.0, last.0
+        ),
+        None => "looked at the state alone: the journal keeps nothing of this run".to_owned(),
+    }));
+    page
 }

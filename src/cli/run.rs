@@ -1,4 +1,5 @@
-//! `descent run`: starts the loop, or resumes it, and ends with one typed result.
+//! `descent run`: starts the loop, or resumes it, and ends with one typed result. Also the run in a process of its own
+//! (`--detach`), and `descent wait`.
 
 use std::{ops::ControlFlow, path::Path};
 
@@ -8,7 +9,7 @@ use descent_core::{
     doc::Node,
     event::Reason,
     id::{RunId, Serial},
-    state::{Run, RunStatus},
+    state::{Run, RunStatus, fields::DurationText},
     step::run_end,
     view::{self, Surroundings},
 };
@@ -19,7 +20,6 @@ use super::{
     apply::{self, ApplyArgs},
     constraints,
     context::{Context, interruptible, runtime, signals},
-    detach,
     live::LiveArea,
 };
 use crate::{
@@ -29,9 +29,11 @@ use crate::{
     failure::{Failure, exit},
     ops::{
         self,
-        detach::DetachedRun,
+        detach::{DetachOutcome, DetachedRun},
         run::{RunOptions, RunReport, RunView},
+        wait::WaitLimit,
     },
+    process::detached,
     render::{self, Page},
     store::Store,
     workspace::{self, Checkout, Workspaces, Worktrees},
@@ -64,7 +66,7 @@ pub struct RunArgs {
 
 pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     let run = RunId::new(uuid::Uuid::now_v7().to_string());
-    if flags.detach && detach::is_within() {
+    if flags.detach && detached::is_one() {
         return within(context, flags, run);
     }
     // Faults of the flags are told before anything starts.
@@ -73,7 +75,7 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     choices::of_flags(&flags.agent)?;
     match align::first(context, context.store()?)? {
         ControlFlow::Break(end) => Ok(end),
-        ControlFlow::Continue(store) if flags.detach => detach::start(context, store),
+        ControlFlow::Continue(store) if flags.detach => detach(context, store),
         ControlFlow::Continue(store) => here(context, flags, store, run, None),
     }
 }
@@ -188,19 +190,13 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
     if let Some(findings) = render::findings_in_short(&audited) {
         page.push(render::row("audit").plain(format!("{findings} (descent report --audit)")));
     }
-    match ending.world.state.run.status {
-        RunStatus::Completed if leads_on => {
-            // The result may have been applied already.
-            let applied = workspace::applied(&report.place, &ending.world.state.lineage);
-            page.next(&view::next(&ending.world, &Surroundings { live: false, applied }));
-        }
-        RunStatus::Completed => {}
-        RunStatus::Aligned
-        | RunStatus::Running
-        | RunStatus::Redirecting
-        | RunStatus::Stopped
-        | RunStatus::Exhausted
-        | RunStatus::NeedsGuidance => render::next_moves(&mut page, &result),
+    let is_completed = ending.world.state.run.status == RunStatus::Completed;
+    if is_completed && leads_on {
+        // The result may have been applied already.
+        let applied = workspace::applied(&report.place, &ending.world.state.lineage);
+        page.next(&view::next(&ending.world, &Surroundings { live: false, applied }));
+    } else if !is_completed {
+        render::next_moves(&mut page, &result);
     }
     context.out.page(&page);
 }
@@ -311,4 +307,66 @@ fn result_json(report: &RunReport) -> serde_json::Value {
     }
     evidence::locate(&report.place, &mut value);
     value
+}
+
+/// The start of a detached run: `descent run --detach --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct DetachOutput<'a> {
+    schema: &'static str,
+    run: &'a RunId,
+    pid: u32,
+    /// The file that holds all that the run prints.
+    log: &'a str,
+    /// Its first commit.
+    serial: Serial,
+}
+
+/// Starts the run, and ends with its first commit or with its error.
+fn detach(context: &Context, mut store: Store) -> Result<End, Failure> {
+    ops::newer::ready(&mut store)?;
+    let config = config::load(&store.place().project)?;
+    ops::trust::gate(&context.client(Some(&config)), &mut store)?;
+    let outcome = runtime()?.block_on(async {
+        let mut signals = signals()?;
+        let args = std::env::args_os().skip(1);
+        ops::detach::start(args, &mut signals).await
+    })?;
+    let begun = match outcome {
+        DetachOutcome::Begun(begun) => begun,
+        DetachOutcome::Signal(signal) => return Ok(End::Signal(signal)),
+    };
+    let (pid, log) = (begun.pid, &begun.log);
+    let (run, serial) = (&begun.run, begun.serial);
+    let output = DetachOutput { schema: "descent/detach/1", run, pid, log, serial };
+    Ok(context.answer(&output, || {
+        format!(
+            "detached: the run is at work by itself (pid {pid})\n  log     {log}\nnext: descent wait"
+        )
+    }))
+}
+
+#[derive(Debug, Args)]
+pub struct WaitArgs {
+    /// Wait for so long at most, such as 90s or 2h; then end with 75
+    #[arg(long, value_name = "DURATION")]
+    timeout: Option<String>,
+}
+
+pub(super) fn wait(context: &Context, flags: &WaitArgs) -> Result<End, Failure> {
+    let limit = flags.timeout.as_deref().map(limit).transpose()?;
+    let mut store = context.store()?;
+    let (client, runtime) = (context.client(None), runtime()?);
+    let waiting = ops::wait::wait(&client, &mut store, clock::real(), limit.as_ref());
+    let report = runtime.block_on(waiting)?;
+    show_result(context, &report, true);
+    Ok(End::Code(code_of(&report.ending.world.state.run)))
+}
+
+fn limit(text: &str) -> Result<WaitLimit, Failure> {
+    let parsed = DurationText::parse(text).ok_or_else(|| {
+        let message = format!("--timeout {text}: that is not a duration");
+        Failure::usage(message, "a number and a unit: 90s, 10m, 1h30m")
+    })?;
+    Ok(WaitLimit { ms: parsed.ms, text: parsed.as_str().to_owned() })
 }

@@ -1,4 +1,4 @@
-//! `descent dev schema`: the JSON Schemas of what people write and of what `--json` prints, for editors and programs. They are
+//! `descent dev`: completions, man pages, and the JSON Schemas of what people write and of what `--json` prints. They are
 //! made from types; those of the state and of the outputs are committed under `state-schema/`.
 //!
 //! Invariant: the text of a schema depends on the types alone, and unknown keys are allowed in every object. Keys may be
@@ -9,11 +9,12 @@
 #[allow(clippy::disallowed_methods)]
 mod tests;
 
-use clap::Args;
+use clap::{Args, Subcommand};
+use clap_complete::Shell;
 use descent_core::{doc, json_schema, plan};
 use serde_json::Value;
 
-use super::context::Context;
+use super::{End, context::Context, help};
 use crate::{failure::Failure, store::STATE_SCHEMA};
 
 /// The schemas of what people write.
@@ -46,12 +47,12 @@ outputs! {
     "result": super::run::ResultOutput<'_>,
     "ps": crate::ops::ps::RunListing,
     "event": crate::events::EventLine<'_>,
-    "detach": super::detach::DetachOutput<'_>,
+    "detach": super::run::DetachOutput<'_>,
     "waits": crate::ops::notify::waits::WaitOutput<'_>,
     "error": crate::failure::ErrorOutput<'_>,
     "align": crate::ops::align::agreement_view::AgreementView,
     "verify": super::verify::VerifyOutput<'_>,
-    "validate": super::validate::ValidateOutput<'_>,
+    "validate": super::migrate::ValidateOutput<'_>,
     "edit": super::edit::EditOutput<'_>,
     "migrate": super::migrate::MigrateOutput<'_>,
     "apply": super::apply::ApplyOutput<'_>,
@@ -68,13 +69,13 @@ outputs! {
     "report": descent_core::view::report::Report,
     "log": super::log::LogOutput,
     "difference": super::log::DifferenceOutput,
-    "show": super::show::ShowOutput<'_>,
+    "show": super::timeline::ShowOutput<'_>,
     "undo": super::undo::UndoOutput,
-    "fork": super::fork::ForkOutput<'_>,
+    "fork": super::undo::ForkOutput<'_>,
     "trust": super::trust::TrustOutput<'_>,
-    "confirm": super::confirm::ConfirmOutput<'_>,
+    "confirm": super::steer::ConfirmOutput<'_>,
     "doctor": super::doctor::DoctorOutput,
-    "clean": super::clean::CleanOutput<'_>,
+    "clean": super::doctor::CleanOutput<'_>,
     "memory": super::memory::MemoryOutput<'_>,
     "constraints": super::constraints::ConstraintsOutput,
 }
@@ -126,4 +127,51 @@ fn text(name: &str) -> Result<String, Failure> {
     };
     let message = format!("there is no schema `{name}`");
     Err(Failure::usage(message, hint))
+}
+
+#[derive(Debug, Args)]
+pub struct DevArgs {
+    #[command(subcommand)]
+    what: Dev,
+}
+
+#[derive(Debug, Subcommand)]
+enum Dev {
+    /// Print a JSON Schema, for editors and programs; without a name list them
+    Schema(SchemaArgs),
+    /// Print the completions for a shell
+    Completions { shell: Shell },
+    /// Print the man page of a command, or the main one
+    Man { command: Option<String> },
+}
+
+pub(super) fn dev(context: &Context, flags: &DevArgs) -> Result<End, Failure> {
+    match &flags.what {
+        Dev::Schema(flags) => schema(context, flags)?,
+        Dev::Completions { shell } => {
+            let mut script = Vec::new();
+            clap_complete::generate(*shell, &mut help::command_line(), "descent", &mut script);
+            context.out.raw(String::from_utf8_lossy(&script).trim_end());
+        }
+        Dev::Man { command } => context.out.raw(&page(command.as_deref())?),
+    }
+    Ok(End::Code(0))
+}
+
+/// The man page of the named command.
+fn page(name: Option<&str>) -> Result<String, Failure> {
+    let mut whole = help::command_line();
+    whole.build();
+    let command = match name {
+        None => Some(&whole),
+        Some(name) => whole.find_subcommand(name),
+    };
+    let name = name.unwrap_or_default();
+    let Some(command) = command else {
+        return Err(Failure::usage(format!("there is no command `{name}`"), "descent --help"));
+    };
+    let mut page = Vec::new();
+    let made = clap_mangen::Man::new(command.clone()).render(&mut page);
+    made.map_err(|error| Failure::bug(format!("the page {name} cannot be made: {error}")))?;
+    Ok(String::from_utf8_lossy(&page).trim_end().to_owned())
 }

@@ -1,9 +1,11 @@
-//! `descent status`, and `descent` alone: the present state, and one command to type next.
+//! `descent status`, and `descent` alone: the present state, the activity of a loop, and one command to type next. Also
+//! the runs of this machine (`--all`), and `descent graph`.
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 use descent_core::{
     state::{RunStatus, State},
     view,
+    view::liveness::{Activity, WaitsFor},
     world::World,
 };
 use serde_json::json;
@@ -11,16 +13,18 @@ use serde_json::json;
 use super::{
     End, constraints,
     context::{Context, bound_of_start, surroundings},
-    liveness, machine_runs, run,
+    run,
 };
 use crate::{
     clock,
     failure::{Failure, exit},
+    heartbeat,
     ops::{
         self, SeenState,
-        liveness::{LoopObservation, observe},
+        liveness::{LoopObservation, OR_END, observe, waits_for},
+        ps::{self, KnownRun},
     },
-    render::{self, Meaning, StatusNote},
+    render::{self, Line, Meaning, Page, StatusNote},
     store::Store,
     workspace,
 };
@@ -58,7 +62,7 @@ pub(super) fn bare(context: &Context) -> Result<End, Failure> {
 
 pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failure> {
     if flags.all {
-        return Ok(machine_runs::print_all(context));
+        return Ok(print_all(context));
     }
     let mut store = context.store()?;
     let loaded = match store.read() {
@@ -66,8 +70,7 @@ pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failu
         Err(error) => {
             let observed = observe(&store, RunStatus::Running);
             let understood = ops::newer::understood(&store, error);
-            let (state, warnings) =
-                understood.map_err(|failure| liveness::with_note(&observed, failure))?;
+            let (state, warnings) = understood.map_err(|failure| with_note(&observed, failure))?;
             for line in warnings {
                 context.out.say(&format!("warning: {line}"));
             }
@@ -121,7 +124,7 @@ fn notes(observed: &LoopObservation, edit: &[String]) -> Vec<StatusNote> {
         StatusNote { meaning: Meaning::Unknown, text: format!("{head}{}", render::line(text)) }
     };
     let edited = edit.iter().enumerate().map(note);
-    liveness::note(observed).into_iter().chain(edited).collect()
+    note_on_loop(observed).into_iter().chain(edited).collect()
 }
 
 /// A stop that waits for what must not be cut off.
@@ -151,4 +154,140 @@ fn fill_workspace(store: &Store, world: &World, status: &mut view::StatusView) {
     } else if status.workspace.kind == "shared" {
         status.workspace.path = Some(place.project.display().to_string());
     }
+}
+
+/// Columns of the first word, of the time and of the work.
+const WORD_WIDTH: usize = 16;
+const TIME_WIDTH: usize = 10;
+const WORK_WIDTH: usize = 10;
+
+fn print_all(context: &Context) -> End {
+    let listing = ps::list();
+    for warning in &listing.warnings {
+        context.out.say(warning);
+    }
+    context.answer_page(&listing, || {
+        let mut page = Page::new(context.out.width());
+        if listing.runs.is_empty() {
+            page.push(Line::of("no run is known on this machine"));
+        }
+        for run in &listing.runs {
+            run_lines(&mut page, run);
+        }
+        page.next(&listing.next);
+        page
+    })
+}
+
+fn run_lines(page: &mut Page, run: &KnownRun) {
+    let age = render::since(&run.since, clock::now()).map(render::age);
+    let age = age.unwrap_or_default();
+    let when = if run.live { format!("for {age}") } else { format!("{age} ago") };
+    let work = format!("{} of {}", run.resolved, run.resolved + run.unresolved);
+    let goal = match (&run.goal, &run.problem) {
+        (Some(goal), _) => render::line(goal),
+        (None, Some(problem)) => render::line(problem),
+        (None, None) => String::new(),
+    };
+    let (meaning, word) = run_word(run);
+    let head = Line::new().put(meaning, word).pad(WORD_WIDTH);
+    let head = head.then(Line::of(when).pad(TIME_WIDTH));
+    page.push(head.then(Line::of(work).pad(WORK_WIDTH)).plain(goal));
+    let place = if run.is_usual { &run.project } else { &run.state };
+    let process = run.pid.map(|pid| {
+        if run.detached { format!("  pid {pid}, detached") } else { format!("  pid {pid}") }
+    });
+    let place = Line::indent(WORD_WIDTH).plain(place.display().to_string());
+    page.whole(place.dim(process.unwrap_or_default()));
+}
+
+/// How the run stands, in a word or two.
+fn run_word(run: &KnownRun) -> (Meaning, &'static str) {
+    match (run.activity, run.status) {
+        (Activity::Idle, _) if run.live => (Meaning::Unknown, waits_word(run.waits_for)),
+        (Activity::Idle, Some(status)) => (Meaning::of(status), status),
+        (Activity::Idle, None) => (Meaning::Fail, "unreadable"),
+        (Activity::Running, _) => (Meaning::Running, "running"),
+        (Activity::Hung, _) => (Meaning::Fail, "hung"),
+        (Activity::Asleep, _) => (Meaning::Unknown, "asleep"),
+        (Activity::Dead, Some(_)) => (Meaning::Unknown, "cut off"),
+        (Activity::Dead, None) => (Meaning::Fail, "unreadable"),
+    }
+}
+
+fn waits_word(what: Option<WaitsFor>) -> &'static str {
+    match what {
+        Some(WaitsFor::File) => "waits for file",
+        Some(WaitsFor::Disk) => "waits for disk",
+        Some(WaitsFor::Repository) => "waits for repository",
+        Some(WaitsFor::Redirect) => "redirecting",
+        Some(WaitsFor::Backoff) | None => "waits",
+    }
+}
+
+/// One line on the activity of a loop, if there is any.
+pub(super) fn note_on_loop(observed: &LoopObservation) -> Option<StatusNote> {
+    let (meaning, text) = match (observed.liveness.activity, observed.holder.as_deref()) {
+        (Activity::Running, who) => {
+            let who = who?;
+            (Meaning::Running, format!("a loop is at work: {who}"))
+        }
+        (Activity::Idle, who) => {
+            let what = waits_for(observed.liveness.waits_for?);
+            (Meaning::Unknown, format!("a loop waits {what}: {}", who?))
+        }
+        (Activity::Hung, _) => (Meaning::Fail, observed.hung()),
+        (Activity::Asleep, who) => {
+            let slept_ms = observed.heartbeat().and_then(|heartbeat| heartbeat.slept_ms);
+            let slept = render::age(slept_ms.unwrap_or(0));
+            let text = format!("the machine slept for {slept}; the loop goes on: {}", who?);
+            (Meaning::Running, text)
+        }
+        (Activity::Dead, _) => {
+            let heartbeat = observed.heartbeat()?;
+            let seen =
+                render::since_moment(heartbeat::last_sign(heartbeat, clock::now()), clock::now());
+            let (doing, pid) = (heartbeat.phase.describe(), heartbeat.pid);
+            let text = format!("its last sign of life: {seen}, {doing} (pid {pid})");
+            (Meaning::Dim, text)
+        }
+    };
+    Some(StatusNote { meaning, text })
+}
+
+/// Adds the state of a loop to a failure: one that waits for the file can still be ended.
+pub(super) fn with_note(observed: &LoopObservation, mut failure: Failure) -> Failure {
+    let is_waiting = observed.liveness.waits_for == Some(WaitsFor::File);
+    if let Some(note) = note_on_loop(observed).filter(|_| is_waiting) {
+        failure.details.push(note.text);
+        failure.hint.push_str(OR_END);
+    }
+    failure
+}
+
+#[derive(Debug, Args)]
+pub struct GraphArgs {
+    /// How it is written: a tree, or for Mermaid
+    #[arg(long, value_enum, default_value_t = GraphFormat::Text)]
+    format: GraphFormat,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum GraphFormat {
+    Text,
+    Mermaid,
+}
+
+pub(super) fn graph(context: &Context, flags: &GraphArgs) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let loaded = store.read()?;
+    context.warn(&store, &loaded);
+    let view = view::graph::graph(&World::new(loaded.state.clone()));
+    let out = context.out;
+    match flags.format {
+        _ if out.json => out.json(&view),
+        GraphFormat::Text => out.page(&render::graph(&view, out.width())),
+        GraphFormat::Mermaid => out.raw(&render::mermaid(&view.nodes.iter().collect::<Vec<_>>())),
+    }
+    Ok(End::Code(0))
 }

@@ -1,10 +1,15 @@
-//! `descent guide`, `skip` and `retry`: a person's instruction for single atoms.
+//! `descent guide`, `skip` and `retry`: a person's instruction for single atoms. `descent confirm`: what only a person
+//! knows, of assertions and of effects that were cut off.
 
 use clap::Args;
 use descent_core::{
-    change::Steering,
+    change::{ChangeRefusal, Resolution, Steering},
+    doc::suggest,
     event::Event,
     id::{AtomId, Serial},
+    state::State,
+    verdict::assertions::{self, Assertion},
+    world::doubts::{self, Doubt},
 };
 use serde::Serialize;
 
@@ -12,9 +17,11 @@ use super::{End, context::Context};
 use crate::{
     failure::Failure,
     ops::{
-        self,
-        steer::{SteeringOrder, Unsteered},
+        self, ChangeDenial,
+        steer::{AnswerRequest, SteeringOrder, Unsteered},
     },
+    render,
+    store::Store,
 };
 
 #[derive(Debug, Args)]
@@ -127,4 +134,205 @@ fn steer(context: &Context, order: &SteeringOrder<'_>) -> Result<End, Failure> {
         let effects = effects.collect::<String>();
         format!("{}{effects}\nnext: {}", lines.join("\n"), output.next)
     }))
+}
+
+#[derive(Debug, Args)]
+#[command(
+    long_about = "Say what only a person can know: that an assertion holds, or that an effect outside happened whose attempt was cut off.\n\nWithout a name both are listed. An effect that happened solves its atom; with --no it is made again."
+)]
+pub struct ConfirmArgs {
+    /// The assertion, by its name or its words, or the attempt whose effect is in doubt; without it all are listed
+    name: Option<String>,
+    /// Say that it does not hold, or did not happen
+    #[arg(long, requires = "name")]
+    no: bool,
+    /// Why, for the record; of an effect that happened: what came of it, for those who build on it
+    #[arg(long, value_name = "TEXT", requires = "name")]
+    reason: Option<String>,
+}
+
+pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let client = context.client(None);
+    let loaded = ops::current(&client, &mut store)?;
+    let all = assertions::assertions(&loaded.state);
+    let (holds, reason) = (!flags.no, flags.reason.as_deref());
+    let said = if holds { ConfirmResult::Confirmed } else { ConfirmResult::Denied };
+    let Some(name) = &flags.name else {
+        return Ok(tell(context, &store, &loaded.state, ConfirmResult::Listed, &all));
+    };
+    let doubts = doubts::doubts(&loaded.state);
+    let assertion = all.iter().find(|one| one.is_called(name));
+    let recorded = match (doubts.iter().find(|doubt| doubt.attempt.as_str() == name), assertion) {
+        (Some(doubt), _) => {
+            let word = if holds { Resolution::Done(reason) } else { Resolution::Retry(reason) };
+            ops::steer::resolve(&client, &mut store, &doubt.attempt, word)?
+        }
+        (None, Some(assertion)) => {
+            let request = AnswerRequest { assertion, holds, reason };
+            ops::steer::confirm(&client, &mut store, loaded, &request)?
+        }
+        (None, None) => return Err(nobody_asks(name, &all, &doubts)),
+    };
+    let (state, result) = match recorded {
+        Ok(report) => {
+            let corrected = report.events.iter();
+            for event in corrected.filter(|event| matches!(event, Event::Corrected { .. })) {
+                context.out.say(&render::describe_event(event).1);
+            }
+            (report.loaded.state.clone(), said)
+        }
+        Err(ChangeDenial { refusal: ChangeRefusal::SameAnswer(earlier), state }) => {
+            let answer = render::line(&earlier.word_text());
+            context.out.say(&format!("{answer} already"));
+            (*state, ConfirmResult::Unchanged)
+        }
+        Err(ChangeDenial { refusal: ChangeRefusal::NotInDoubt, .. }) => {
+            return Err(nobody_asks(name, &all, &[]));
+        }
+        Err(denial) => return Err(Failure::bug(denial.refusal)),
+    };
+    Ok(tell(context, &store, &state, result, assertion.map_or(&[], std::slice::from_ref)))
+}
+
+fn nobody_asks(name: &str, all: &[Assertion], doubts: &[Doubt]) -> Failure {
+    let what = format!("no assertion and no effect in doubt is called `{}`", render::line(name));
+    if all.is_empty() && doubts.is_empty() {
+        let hint = "there is none; descent status shows what comes next";
+        return Failure::usage(what, hint);
+    }
+    let attempts = doubts.iter().map(|one| one.attempt.as_str());
+    let names: Vec<&str> = all
+        .iter()
+        .flat_map(|one| [one.name.as_str(), one.statement.as_str()])
+        .chain(attempts)
+        .collect();
+    let wanted = name.to_lowercase();
+    let near = suggest(name, names.iter().copied())
+        .or_else(|| names.iter().copied().find(|known| known.to_lowercase().contains(&wanted)));
+    let hint = near.map_or_else(
+        || "descent confirm lists them".to_owned(),
+        |near| format!("did you mean this? {}", assertions::command(near)),
+    );
+    Failure::usage(what, hint)
+}
+
+/// The assertions and the effects in doubt: `descent confirm --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ConfirmOutput<'a> {
+    schema: &'static str,
+    result: ConfirmResult,
+    /// All of them, or the one that was confirmed.
+    assertions: Vec<AssertionOutput<'a>>,
+    /// The effects that are still in doubt.
+    doubts: Vec<Doubt>,
+    /// One command to type next.
+    next: String,
+}
+
+#[derive(Clone, Copy, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum ConfirmResult {
+    Listed,
+    Confirmed,
+    Denied,
+    /// The same was said before: nothing was written.
+    Unchanged,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct AssertionOutput<'a> {
+    name: &'a str,
+    statement: &'a str,
+    base_case: bool,
+    /// The atoms among whose own checks it is.
+    atoms: &'a [AtomId],
+    /// Null while nobody said anything that counts on the result as it stands.
+    holds: Option<bool>,
+    by: Option<&'a str>,
+    at: Option<&'a str>,
+    /// The tree that it was said of; null where it is for good.
+    on: Option<&'a str>,
+    reason: Option<&'a str>,
+}
+
+fn tell(
+    context: &Context,
+    store: &Store,
+    state: &State,
+    result: ConfirmResult,
+    shown: &[Assertion],
+) -> End {
+    let doubts = doubts::doubts(state);
+    let next = match (result, doubts.first()) {
+        (_, Some(doubt)) => format!("descent confirm {}", doubt.attempt),
+        (ConfirmResult::Denied, None) if !store.is_live() => "descent run".to_owned(),
+        (_, None) => ops::next(store, state),
+    };
+    let output = ConfirmOutput {
+        schema: "descent/confirm/1",
+        result,
+        assertions: shown.iter().map(|one| assertion_output(one, state)).collect(),
+        doubts,
+        next,
+    };
+    context.answer(&output, || {
+        let mut lines: Vec<String> = shown.iter().map(|one| assertion_row(one, state)).collect();
+        lines.extend(output.doubts.iter().map(doubt_row));
+        if !output.doubts.is_empty() {
+            let words = "look whether it happened; if it did not, or may happen again, add --no";
+            lines.push(words.to_owned());
+        }
+        if lines.is_empty() && matches!(result, ConfirmResult::Listed) {
+            lines.push("nothing here waits for a person's word".to_owned());
+        }
+        lines.push(format!("next: {}", output.next));
+        lines.join("\n")
+    })
+}
+
+fn doubt_row(doubt: &Doubt) -> String {
+    let since = doubt.since.as_deref().unwrap_or("an unknown time");
+    let reason = doubt.reason.as_deref().map(|reason| format!("{}: ", render::line(reason)));
+    let reason = reason.unwrap_or_default();
+    format!(
+        "  {}  {}  (started at {since}; {reason}whether its effect happened, or may happen again, only a person can tell)",
+        doubt.attempt,
+        render::line(&doubt.description),
+    )
+}
+
+fn assertion_row(one: &Assertion, state: &State) -> String {
+    let confirmation = one.confirmation(state);
+    let verdict = confirmation.map_or("unknown", |one| if one.affirms() { "pass" } else { "fail" });
+    let earlier = || assertions::newest(&state.corrections, &one.name, &one.statement, |_| true);
+    let answer = match (confirmation, confirmation.is_none().then(earlier).flatten()) {
+        (Some(confirmation), _) => confirmation.word_text(),
+        (None, Some(earlier)) => format!("{}, of another tree", earlier.word_text()),
+        (None, None) => "nobody said anything of it yet".to_owned(),
+    };
+    let atoms: Vec<&str> = one.atoms.iter().map(|id| id.as_str()).collect();
+    let also = if one.in_base_case { "also " } else { "" };
+    let whose =
+        if atoms.is_empty() { String::new() } else { format!("; {also}of {}", atoms.join(", ")) };
+    let name = render::line(&one.name);
+    format!("  {verdict:<8}{name}  ({answer}{whose})")
+}
+
+fn assertion_output<'a>(one: &'a Assertion, state: &'a State) -> AssertionOutput<'a> {
+    let confirmation = one.confirmation(state);
+    AssertionOutput {
+        name: &one.name,
+        statement: &one.statement,
+        base_case: one.in_base_case,
+        atoms: &one.atoms,
+        holds: confirmation.map(|given| given.affirms()),
+        by: confirmation.and_then(|given| given.by.as_deref()),
+        at: confirmation.and_then(|given| given.timestamp.as_deref()),
+        on: confirmation.and_then(|given| given.on.as_deref()),
+        reason: confirmation.and_then(|given| given.reason.as_deref()),
+    }
 }

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::{
     End,
     context::{Context, surroundings},
-    liveness,
+    status,
 };
 use crate::{
     failure::{Failure, exit},
@@ -50,7 +50,7 @@ pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
     };
     let stopped = ops::stop::stop(&context.client(None), &mut store, &request);
     let outcome = stopped.map_err(|failure| match failure.exit {
-        exit::INVALID => liveness::with_note(&observe(&store, RunStatus::Running), failure),
+        exit::INVALID => status::with_note(&observe(&store, RunStatus::Running), failure),
         _ => failure,
     })?;
     match outcome {

@@ -1,14 +1,23 @@
-//! A point in the past as a person types it, the state at that point, and its commit in words. `41` is a serial, `-1` the commit before the
-//! present one, and `10m` ten minutes ago.
+//! A point in the past as a person types it, the state at that point (`descent log SERIAL`), and its commit in words.
+//! `41` is a serial, `-1` the commit before the present one, and `10m` ten minutes ago.
 
 use std::sync::Arc;
 
 use descent_core::{
+    doc::{self, Node},
     event::Event,
-    id::{Lineage, Serial},
+    id::{Lineage, Serial, UnixMillis},
     state::{State, fields::DurationText},
+    view,
+    world::World,
 };
+use serde::Serialize;
 
+use super::{
+    End,
+    context::{Context, surroundings},
+    help,
+};
 use crate::{
     clock,
     failure::{Failure, exit},
@@ -56,31 +65,13 @@ impl Timeline {
     }
 
     pub(super) fn point(&self, serial: Serial) -> Result<Point, Failure> {
-        self.point_of(&self.now.state.lineage, serial)
-            .ok_or_else(|| self.not_kept(&serial.0.to_string()))
-    }
-
-    fn point_of(&self, lineage: &Lineage, serial: Serial) -> Option<Point> {
         let now = &self.now;
-        if !now.is_foreign && now.state.serial == serial && now.state.lineage == *lineage {
-            return Some(Point { state: now.state.clone(), bytes: now.bytes().to_vec() });
+        if !now.is_foreign && now.state.serial == serial {
+            return Ok(Point { state: now.state.clone(), bytes: now.bytes().to_vec() });
         }
-        let past = self.history.state(lineage, serial)?;
-        Some(Point { state: past.state, bytes: past.bytes })
-    }
-
-    /// `41`, or `0192f3:41` for a state that was replaced.
-    pub(super) fn named(&self, text: &str) -> Result<Point, Failure> {
-        let Some((lineage, serial)) = text.split_once(':') else {
-            return self.point(self.serial(text)?);
-        };
-        let earlier = self.history.lineages();
-        let mut named = earlier.iter().filter(|(known, _)| known.as_str().starts_with(lineage));
-        let found = match (named.next(), named.next(), serial.parse()) {
-            (Some((known, _)), None, Ok(serial)) => self.point_of(known, Serial(serial)),
-            _ => None,
-        };
-        found.ok_or_else(|| self.not_kept(text))
+        let past = self.history.state(&now.state.lineage, serial);
+        let past = past.ok_or_else(|| self.not_kept(&serial.0.to_string()))?;
+        Ok(Point { state: past.state, bytes: past.bytes })
     }
 
     pub(super) fn commit(&self, serial: Serial) -> Option<&Commit> {
@@ -89,9 +80,7 @@ impl Timeline {
     }
 
     pub(super) fn not_kept(&self, text: &str) -> Failure {
-        let serials =
-            |mut commits: std::slice::Iter<'_, Commit>| commits.next().map(|one| one.serial.0);
-        let first = serials(self.commits.iter());
+        let first = self.commits.first().map(|one| one.serial.0);
         let hint = match first {
             Some(first) => format!("kept are {first} to {}: descent log", self.now.state.serial.0),
             None => {
@@ -120,4 +109,101 @@ pub(super) fn describe_commit(commit: &Commit) -> String {
     }
     let texts: Vec<String> = events.into_iter().map(event_line).collect();
     texts.join("; ")
+}
+
+/// The state at a commit: `descent log SERIAL --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ShowOutput<'a> {
+    schema: &'static str,
+    serial: Serial,
+    lineage: &'a Lineage,
+    /// The time of the commit; null if it is not kept. The author and the command likewise.
+    at: Option<String>,
+    by: Option<&'a str>,
+    command: Option<&'a str>,
+    /// The changes, in words.
+    text: Option<String>,
+    /// The state file as it was.
+    state: Option<Node>,
+}
+
+/// The state file as it is; if it cannot be read, its newest kept commit, to be put back.
+pub(super) fn newest_bytes(context: &Context, store: &mut Store) -> Result<End, Failure> {
+    match store.read() {
+        // A file that is another's is not shown for ours.
+        Ok(loaded) if loaded.is_foreign => {
+            let timeline = Timeline::of(store, loaded);
+            context.out.bytes(&timeline.point(timeline.now.state.serial)?.bytes);
+        }
+        Ok(loaded) => context.out.bytes(loaded.bytes()),
+        Err(error) => {
+            let history = store.history();
+            let newest = history.lineages().pop();
+            let past = newest.and_then(|(lineage, serial)| history.state(&lineage, serial));
+            context.out.bytes(&past.ok_or(error)?.bytes);
+        }
+    }
+    Ok(End::Code(0))
+}
+
+/// The bytes that a person saved and that a commit took in.
+pub(super) fn saved(context: &Context, timeline: &Timeline, at: &str) -> Result<End, Failure> {
+    let serial = timeline.serial(at)?;
+    let edit = timeline.history.edit(&timeline.now.state.lineage, serial);
+    let Some(edit) = edit else {
+        let what = format!("serial {} took in no edit by hand", serial.0);
+        return Err(Failure::usage(what, "descent log shows which did"));
+    };
+    context.out.bytes(&edit);
+    Ok(End::Code(0))
+}
+
+pub(super) fn show(
+    context: &Context,
+    store: &Store,
+    timeline: &Timeline,
+    at: &str,
+    is_raw: bool,
+) -> Result<End, Failure> {
+    if help::follows(at) {
+        return Err(Failure::usage(format!("unexpected argument `{at}`"), "descent watch"));
+    }
+    let point = timeline.point(timeline.serial(at)?)?;
+    if is_raw {
+        context.out.bytes(&point.bytes);
+        return Ok(End::Code(0));
+    }
+    let commit = timeline.commit(point.state.serial);
+    let output = ShowOutput {
+        schema: "descent/show/1",
+        serial: point.state.serial,
+        lineage: &point.state.lineage.clone(),
+        at: commit.map(|commit| UnixMillis(commit.at_ms).rfc3339()),
+        by: commit.map(|commit| commit.by.as_str()),
+        command: commit.map(|commit| commit.command.as_str()),
+        text: commit.map(describe_commit),
+        state: doc::parse_bytes(&point.bytes, &doc::Limits::default()).node,
+    };
+    let note = commit.map(|commit| render::StatusNote {
+        meaning: render::Meaning::Plain,
+        text: format!(
+            "serial {}, by {} ({}): {}",
+            commit.serial.0,
+            commit.by,
+            commit.command,
+            output.text.as_deref().unwrap_or_default()
+        ),
+    });
+    // Only of the present state can it be said that nothing runs.
+    let is_past = point.state.serial != timeline.now.state.serial;
+    let world = World::new(point.state);
+    let around = view::Surroundings { live: is_past, ..surroundings(store, &world.state) };
+    let mut status = view::status(&world, &around, view::liveness::Liveness::none());
+    if is_past {
+        status.next = "descent status".to_owned();
+    }
+    Ok(context.answer_page(&output, || {
+        render::status(&status, note.as_slice(), clock::now(), context.out.width())
+    }))
 }

@@ -1,14 +1,21 @@
-//! `descent undo`: back to an earlier state, as a new commit.
+//! `descent undo`: back to an earlier state, as a new commit; with `--into` a second state that begins at this one.
 
-use std::{fmt::Display, path::PathBuf};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
-use descent_core::id::{AtomId, Serial};
+use descent_core::{
+    id::{AtomId, Lineage, Serial},
+    state::Workspace,
+};
 use serde::Serialize;
 
-use super::{End, context::Context, fork, timeline::Timeline};
+use super::{End, context::Context, timeline::Timeline};
 use crate::{
-    failure::{Failure, exit},
+    config,
+    failure::{Failure, exit, quoted},
     ops::{
         self,
         undo::{NothingToUndo, UndoReport},
@@ -38,7 +45,7 @@ pub struct UndoArgs {
 
 pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> {
     if let Some(to) = &flags.into {
-        return fork::fork(context, to.as_deref());
+        return fork(context, to.as_deref());
     }
     let mut store = context.store()?;
     let client = context.client(None);
@@ -130,11 +137,11 @@ impl UndoOutput {
 }
 
 fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
-    let names: Vec<&str> = outside.iter().map(AtomId::as_str).collect();
-    let why = if names.is_empty() {
+    let why = if outside.is_empty() {
         format!("nothing differs from serial {}", serial.0)
     } else {
-        format!("what these did outside of the tree is not taken back: {}", names.join(", "))
+        let names = render::listed(outside, usize::MAX);
+        format!("what these did outside of the tree is not taken back: {names}")
     };
     let output = UndoOutput {
         schema: "descent/undo/1",
@@ -150,4 +157,53 @@ fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
 fn lines(text: &str, effects: &[impl Display]) -> String {
     let effects = effects.iter().map(|effect| format!("\n  {effect}"));
     format!("{text}{}", effects.collect::<String>())
+}
+
+/// The place of a fork: `descent undo --into --json`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct ForkOutput<'a> {
+    schema: &'static str,
+    state: String,
+    lineage: &'a Lineage,
+    parent: ForkParent<'a>,
+    next: String,
+}
+
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct ForkParent<'a> {
+    lineage: &'a Lineage,
+    serial: Serial,
+}
+
+fn fork(context: &Context, to: Option<&Path>) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let config = config::load(&store.place().project)?;
+    let client = context.client(Some(&config));
+    let to = to.map(|to| context.dir.join(to));
+    let fork = ops::fork::fork(&client, &mut store, to.as_deref())?;
+    let place = &fork.place;
+    let next = if place.is_usual() {
+        format!("descent -C {} run", quoted(&place.project))
+    } else {
+        format!("descent --state {} run", quoted(&place.state))
+    };
+    if fork.kind == Workspace::Shared && !context.out.json {
+        let words = "agents work in place here: two runs in one directory get in each other's way";
+        context.out.say(words);
+    }
+    let output = ForkOutput {
+        schema: "descent/fork/1",
+        state: place.state.display().to_string(),
+        lineage: &fork.lineage,
+        parent: ForkParent { lineage: &fork.parent, serial: fork.serial },
+        next,
+    };
+    Ok(context.answer(&output, || {
+        format!(
+            "{} begins where serial {} stands, with a lineage of its own\nnext: {}",
+            output.state, fork.serial.0, output.next
+        )
+    }))
 }

@@ -2,8 +2,6 @@
 //!
 //! In a terminal it is a screen (`screen`), elsewhere the lines of `run`.
 
-mod actions;
-mod pages;
 mod scene;
 mod screen;
 
@@ -45,19 +43,11 @@ pub(super) fn watch(context: &Context) -> Result<End, Failure> {
 /// Prints the events of the run until it ends.
 fn follow(context: &Context, mut lookout: Lookout) -> Result<End, Failure> {
     let mut idle = 0;
-    let (mut is_told, mut has_events) = (false, false);
     let mut told: Option<String> = None;
     let mut findings = FindingsWatch::default();
     loop {
         let look = lookout.look();
         print_events(context, &look);
-        has_events |= !look.events.is_empty();
-        if look.work.is_some() && !has_events && !is_told {
-            is_told = true;
-            let words =
-                "the events of this run are not kept: only its end is told (descent status)";
-            context.out.say(words);
-        }
         if let Some(trouble) = look.trouble.as_ref().filter(|_| look.trouble != told) {
             context.out.say(&format!("the state cannot be read now: {trouble}"));
         }
@@ -98,29 +88,19 @@ fn end(context: &Context, lookout: &mut Lookout) -> Result<End, Failure> {
     let look = lookout.look();
     print_events(context, &look);
     let run = &look.state().run;
-    match run.status {
-        RunStatus::Aligned => {
-            context.out.say("nothing runs\nnext: descent run");
-            Ok(End::Code(exit::STOPPED))
-        }
-        // A run that was cut off has no ending, which is an error.
-        RunStatus::Running
-        | RunStatus::Redirecting
-        | RunStatus::Completed
-        | RunStatus::Stopped
-        | RunStatus::Exhausted
-        | RunStatus::NeedsGuidance => {
-            run::show_result(context, &lookout.ending(&look)?, true);
-            Ok(End::Code(run::code_of(run)))
-        }
+    if run.status == RunStatus::Aligned {
+        context.out.say("nothing runs\nnext: descent run");
+        return Ok(End::Code(exit::STOPPED));
     }
+    // A run that was cut off has no ending, which is an error.
+    run::show_result(context, &lookout.ending(&look)?, true);
+    Ok(End::Code(run::code_of(run)))
 }
 
-// The auditor's findings while a run is watched: looked for at the beginning and every five
-// minutes, told when they change.
-
+/// Between two looks for findings.
 const AUDIT_EVERY_MS: u64 = 5 * 60_000;
 
+/// The auditor's findings while a run is watched.
 #[derive(Default)]
 struct FindingsWatch {
     looked_ms: Option<u64>,

@@ -1,4 +1,4 @@
-//! `descent why ATOM`: its choices, attempts and evidence, and what its agent is told.
+//! `descent why ATOM`: its choices, attempts and evidence, what its agent is told, and all that an attempt printed.
 
 use clap::Args;
 use descent_core::{
@@ -7,6 +7,7 @@ use descent_core::{
     event::Event,
     id::{AtomId, UnixMillis},
     view,
+    view::named::AttemptEnd,
     world::World,
 };
 use serde::Serialize;
@@ -14,10 +15,20 @@ use serde::Serialize;
 use super::{
     End,
     context::{Context, surroundings},
-    output,
     timeline::event_line,
 };
-use crate::{clock, config, evidence, failure::Failure, ops, render, store::Commit, workspace};
+use crate::{
+    clock, config, evidence,
+    failure::Failure,
+    ops,
+    ops::{
+        output::{AttemptOutput, OutputSource},
+        prompt::PromptReport,
+    },
+    render,
+    store::Commit,
+    workspace,
+};
 
 #[derive(Debug, Args)]
 pub struct WhyArgs {
@@ -45,12 +56,12 @@ pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     if flags.output {
         let found = ops::output::of_atom(&mut store, flags.atom.as_deref())?;
-        return Ok(output::print(context, &found));
+        return Ok(print_output(context, &found));
     }
     if let (true, Some(atom)) = (flags.prompt, &flags.atom) {
         let config = config::load(&store.place().project)?;
         let report = ops::prompt::prompt(&mut store, config, atom, clock::now())?;
-        return Ok(output::print_prompt(context, &report));
+        return Ok(print_prompt(context, &report));
     }
     let loaded = store.read()?;
     let world = World::new(loaded.state.clone());
@@ -111,4 +122,63 @@ fn past(commits: &[Commit], atom: &AtomId) -> Vec<render::StoryLine> {
         lines.extend(events.map(event_line).chain(changes).map(line));
     }
     lines
+}
+
+pub(super) fn print_output(context: &Context, found: &AttemptOutput) -> End {
+    whole_text(context, found, note(found), &found.whole)
+}
+
+fn print_prompt(context: &Context, report: &PromptReport) -> End {
+    let note = report.note.as_deref().map(render::line);
+    whole_text(context, report, note, report.text.as_bytes())
+}
+
+/// Byte for byte, but for a terminal: there control characters are shown, not obeyed.
+fn whole_text(
+    context: &Context,
+    value: &impl Serialize,
+    note: Option<String>,
+    bytes: &[u8],
+) -> End {
+    if context.out.json {
+        context.out.json(value);
+        return End::Code(0);
+    }
+    if let Some(note) = note {
+        context.out.say(&note);
+    }
+    if !render::is_for_eyes() {
+        context.out.bytes(bytes);
+    } else if !bytes.is_empty() {
+        let text = String::from_utf8_lossy(bytes);
+        let mut page = render::Page::new(usize::MAX);
+        let lines = text.lines().map(render::Line::of);
+        lines.for_each(|line| page.whole(line));
+        context.out.page(&page);
+    }
+    End::Code(0)
+}
+
+/// The words for a person beside the text.
+fn note(found: &AttemptOutput) -> Option<String> {
+    let attempt = &found.attempt;
+    let is_running = found.ended == AttemptEnd::Running;
+    match found.source {
+        OutputSource::Log | OutputSource::Evidence if found.whole.is_empty() => {
+            Some(format!("{attempt} printed nothing{}", if is_running { " yet" } else { "" }))
+        }
+        OutputSource::Log if is_running => {
+            Some(format!("{attempt} is in flight; so far it printed:"))
+        }
+        OutputSource::Log | OutputSource::Evidence => Some(format!("{attempt} printed:")),
+        OutputSource::Setup if is_running => {
+            Some(format!("{attempt} has printed nothing yet; `setup` printed before it:"))
+        }
+        OutputSource::Setup => {
+            Some(format!("{attempt} printed nothing; `setup` printed before it:"))
+        }
+        OutputSource::Excerpt => {
+            Some(format!("the whole output of {attempt} is gone; the state keeps this of it:"))
+        }
+    }
 }

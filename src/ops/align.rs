@@ -277,16 +277,12 @@ pub fn presume_workspace(top: &Path, state: &mut State) -> Result<Size, Failure>
     }
     let size = size_of(top, constraints)?;
     if size == Size::Usual {
-        set_workspace(state, Workspace::Shadow);
+        Arc::make_mut(&mut state.objective).constraints.workspace = Some(Workspace::Shadow);
     }
     Ok(size)
 }
 
-pub fn set_workspace(state: &mut State, kind: Workspace) {
-    Arc::make_mut(&mut state.objective).constraints.workspace = Some(kind);
-}
-
-/// The refusal if nobody can be asked.
+/// The refusal where nobody said where attempts work in a large directory.
 pub fn too_large(top: &Path, what: &str, largest: &Path) -> Failure {
     let message = format!(
         "{} is no repository, and holds {what} (most in {}): attempts would work on copies of them",

@@ -10,7 +10,7 @@ use std::{
     sync::{Mutex, MutexGuard, Once, PoisonError},
 };
 
-use super::{Line, stream::StandardStream};
+use super::{Line, style::StandardStream};
 
 /// Columns if the terminal does not report them.
 const COLUMNS: usize = 80;

@@ -1,8 +1,13 @@
-//! The work graph as an indented tree.
+//! The work graph as an indented tree, and in the language of Mermaid.
+//!
+//! Invariant: in Mermaid no label can end its quotes, whatever an atom is called or described as. Nodes have names of
+//! their own (`n0`, `n1` …), since an id such as `end` is a keyword there.
+
+use std::collections::BTreeMap;
 
 use descent_core::view::graph::{GraphView, NodeView};
 
-use super::{Line, Meaning, Page};
+use super::{Line, Meaning, Page, line};
 
 /// Columns at most of the ids, so that descriptions line up.
 const IDS_WIDTH_MAX: usize = 32;
@@ -134,4 +139,179 @@ fn description(node: &NodeView) -> Line {
         line = line.dim(format!("after {}  ", super::listed(&node.depends_on, 4)));
     }
     line
+}
+
+/// Characters at most of a description in a box.
+const ABOUT_MAX: usize = 60;
+
+/// The look of a state: class, fill, border, text.
+const CLASSES: [(&str, &str, &str, &str); 5] = [
+    ("resolved", "#d7f0dc", "#2e7d43", "#12331b"),
+    ("running", "#d8ecfb", "#1f6fb2", "#0d3048"),
+    ("failed", "#fbdcdc", "#b03030", "#4a1010"),
+    ("open", "#ffffff", "#707070", "#202020"),
+    ("unchosen", "#f2f2f2", "#b0b0b0", "#808080"),
+];
+
+fn class(node: &NodeView) -> &'static str {
+    match node.tried.unwrap_or(&node.state) {
+        "resolved" => "resolved",
+        "running" => "running",
+        "failed" | "invalid" | "needs guidance" | "in doubt" => "failed",
+        "not chosen" | "parked" | "resting" | "dropped" => "unchosen",
+        _ => "open",
+    }
+}
+
+fn members(node: &NodeView) -> &'static str {
+    if node.kind == "any" { "one of" } else { "all of" }
+}
+
+/// Nodes by place, and the end of each group after its members.
+enum DiagramPart<'g> {
+    Open(usize, &'g NodeView),
+    Leaf(usize, &'g NodeView),
+    Close,
+}
+
+fn parts<'g>(nodes: &[&'g NodeView]) -> Vec<DiagramPart<'g>> {
+    let mut parts = Vec::new();
+    let mut open: Vec<usize> = Vec::new();
+    for (place, node) in nodes.iter().enumerate() {
+        while open.last().is_some_and(|depth| *depth >= node.depth) {
+            open.pop();
+            parts.push(DiagramPart::Close);
+        }
+        if !node.is_group {
+            parts.push(DiagramPart::Leaf(place, node));
+        } else {
+            open.push(node.depth);
+            parts.push(DiagramPart::Open(place, node));
+        }
+    }
+    parts.extend(open.iter().map(|_| DiagramPart::Close));
+    parts
+}
+
+/// The dependencies by place: what is waited for, and what waits.
+fn waits(nodes: &[&NodeView]) -> Vec<(usize, usize)> {
+    let places: BTreeMap<&str, usize> =
+        nodes.iter().enumerate().map(|(place, node)| (node.id.as_str(), place)).collect();
+    let of_node = |(place, node): (usize, &&NodeView)| {
+        let deps = node.depends_on.iter().filter_map(|id| places.get(id.as_str()));
+        deps.map(|dep| (*dep, place)).collect::<Vec<_>>()
+    };
+    nodes.iter().enumerate().flat_map(of_node).collect()
+}
+
+/// The graph of these atoms, each group before its members.
+pub fn mermaid(nodes: &[&NodeView]) -> String {
+    let mut text = vec!["flowchart TD".to_owned()];
+    let mut depth = 1;
+    for part in parts(nodes) {
+        match part {
+            DiagramPart::Open(place, node) => {
+                let label = format!("{} ({})", in_mermaid(node.id.as_str()), members(node));
+                text.push(format!("{}subgraph n{place}[\"{label}\"]", "  ".repeat(depth)));
+                depth += 1;
+            }
+            DiagramPart::Leaf(place, node) => {
+                let about = super::clean(&super::cut(&line(&node.description), ABOUT_MAX));
+                let label = in_mermaid(&format!("{}: {about}", node.id));
+                text.push(format!("{}n{place}[\"{label}\"]", "  ".repeat(depth)));
+            }
+            DiagramPart::Close => {
+                depth -= 1;
+                text.push(format!("{}end", "  ".repeat(depth)));
+            }
+        }
+    }
+    for (from, to) in waits(nodes) {
+        text.push(format!("  n{from} --> n{to}"));
+    }
+    for (name, fill, border, ink) in CLASSES {
+        let look = format!("fill:{fill},stroke:{border},color:{ink}");
+        assign(nodes, &mut text, name, &look, |node| class(node) == name);
+    }
+    assign(nodes, &mut text, "chosen", "stroke-width:3px", |node| node.is_selected);
+    text.join("\n")
+}
+
+/// Gives a look to the nodes that are so.
+fn assign(
+    nodes: &[&NodeView],
+    text: &mut Vec<String>,
+    class: &str,
+    look: &str,
+    is: impl Fn(&NodeView) -> bool,
+) {
+    let all = nodes.iter().enumerate().filter(|(_, node)| is(node));
+    let names: Vec<String> = all.map(|(place, _)| format!("n{place}")).collect();
+    if !names.is_empty() {
+        text.push(format!("  classDef {class} {look}"));
+        text.push(format!("  class {} {class}", names.join(",")));
+    }
+}
+
+/// Letters, digits and characters without meaning inside quotes stay; all others are written as numbers.
+fn in_mermaid(text: &str) -> String {
+    let mut safe = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '#' | '&' | '<' | '>' | '`' | '\\' | ';' | '{' | '}' | '[' | ']' | '(' | ')'
+            | '|' | '*' | '_' | '~' | '$' | '%' | '@' => {
+                safe.push_str(&format!("#{};", u32::from(c)));
+            }
+            c => safe.push(c),
+        }
+    }
+    safe
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(id: &str, description: &str) -> String {
+        let node = |id: &str, kind: &'static str, depth, after: &[&str]| NodeView {
+            id: id.into(),
+            kind,
+            description: description.to_owned(),
+            state: "pending".to_owned(),
+            tried: None,
+            parent: None,
+            selected: None,
+            is_selected: false,
+            depends_on: after.iter().map(|id| (*id).into()).collect(),
+            depth,
+            budget: None,
+            attention: None,
+            waits_for_judge: false,
+            partial: false,
+            is_group: kind != "task",
+        };
+        let (group, task) = (node("group", "any", 0, &[]), node(id, "task", 1, &[]));
+        mermaid(&[&group, &task, &node("after", "task", 0, &["group"])])
+    }
+
+    #[test]
+    fn no_label_can_end_its_quotes() {
+        let nasty = "a \"b\" \\\" ]) --> end\n%% <script>`x`; #quot; 日本";
+        let drawn = drawn("end", nasty);
+        for row in drawn.lines().filter(|row| row.contains("[\"")) {
+            assert_eq!(row.matches('"').count(), 2, "{row}");
+            assert!(row.ends_with("\"]"), "{row}");
+        }
+        assert!(drawn.contains("日本") && drawn.contains("#34;b#34;"), "{drawn}");
+        assert!(!drawn.contains("<script>"), "{drawn}");
+    }
+
+    #[test]
+    fn groups_enclose_their_members() {
+        let drawn = drawn("A", "x");
+        let rows: Vec<&str> = drawn.lines().map(str::trim).collect();
+        let at = |row: &str| rows.iter().position(|one| *one == row).unwrap();
+        assert!(at("n1[\"A: x\"]") < at("end") && at("end") < at("n2[\"after: x\"]"));
+        assert!(rows.contains(&"n0 --> n2"));
+    }
 }

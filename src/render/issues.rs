@@ -1,8 +1,25 @@
-//! Issues of a plan, and the auditor's findings, for a person: what is wrong, and how to mend it.
+//! Advice for a person: issues of a plan, findings of the auditor, the control law, the kind of task, opinions about
+//! passes, and marks.
 
-use descent_core::{audit::AuditFinding, judging::Issue, state::Severity};
+use descent_core::{
+    audit::AuditFinding,
+    id::AtomId,
+    judging::Issue,
+    state::{
+        JudgedBy, Severity,
+        atom::AttentionCause,
+        law::{Directive, Gradient},
+    },
+    view::{
+        StatusView,
+        judged::{AssessmentView, JudgedView, ReviewView},
+        law::{BlockedView, CurveView, LawView},
+        marked::{AttentionView, UnclearView},
+        passes::ProfileView,
+    },
+};
 
-use super::{Line, Meaning, Page, count, line};
+use super::{Line, Meaning, Page, count, line, listed, passes};
 
 /// Columns of a severity.
 const SEVERITY_WIDTH: usize = 8;
@@ -68,4 +85,180 @@ pub fn findings_in_short(findings: &[AuditFinding]) -> Option<String> {
     codes.dedup();
     let codes = codes.join(", ");
     (!findings.is_empty()).then(|| format!("{}: {codes}", count(findings.len(), "finding")))
+}
+
+/// How the distance changed, in one sign.
+pub(super) fn arrow(gradient: Gradient) -> &'static str {
+    match gradient {
+        Gradient::Improving => "↓",
+        Gradient::Worsening => "↑",
+        Gradient::Stable => "→",
+        Gradient::Plateau => "⊥",
+    }
+}
+
+/// Blocked tools and targets that are named.
+const BLOCKED_MAX: usize = 3;
+/// Signs of a curve, from nothing that lacks to all.
+const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/// Points of a curve that are drawn.
+const BARS_MAX: usize = 32;
+
+/// The tools and targets that planners may not propose, each with the attempt that failed with it.
+pub(super) fn blocked(all: &[BlockedView]) -> Vec<String> {
+    let one = |one: &BlockedView| {
+        let target = one.target.as_deref().unwrap_or_default();
+        let what = line(format!("{} {target}", one.tool).trim_end());
+        match &one.because {
+            Some(attempt) => format!("{what} ({attempt})"),
+            None => what,
+        }
+    };
+    all.iter().map(one).collect()
+}
+
+/// The distances so far, as a row of bars.
+fn bars(curve: &[CurveView]) -> String {
+    let first = curve.len().saturating_sub(BARS_MAX);
+    let shown = curve.get(first..).unwrap_or_default().iter();
+    let bar = |point: &CurveView| {
+        let share: f64 = point.d.parse().unwrap_or(1.0);
+        let place = (share.clamp(0.0, 1.0) * (BARS.len() - 1) as f64).round();
+        // The lowest bar is for nothing alone.
+        let place = (place as usize).max(usize::from(share > 0.0));
+        BARS.get(place).copied().unwrap_or('█')
+    };
+    shown.map(bar).collect()
+}
+
+/// The standing of a run, in four lines at most.
+pub(super) fn law(page: &mut Page, law: &LawView) {
+    // The first point has none before it.
+    let before = law.prev_directive;
+    let change = before.map(|_| format!(" {} {}", arrow(law.gradient), law.grad_d));
+    let change = change.unwrap_or_default();
+    let LawView { d, p, omega, l, .. } = law;
+    let numbers = format!("D {d}{change}  P {p}  Ω {omega}  L {l}  ");
+    let directive = format!("{}: {}", law.directive.word(), law.meaning);
+    let numbers = Line::label("law").plain(numbers);
+    page.push(match law.directive {
+        Directive::Abandon => numbers.put(super::Meaning::Fail, directive),
+        _ => numbers.plain(directive),
+    });
+    page.push(Line::label("").dim(line(&law.rationale)));
+    if let Some(d) = &law.delivered {
+        page.push(Line::label("").plain(format!("the delivered tree is at D {d}")));
+    }
+    if law.curve.len() > 1 {
+        page.push(Line::label("").dim(format!("D so far  {}", bars(&law.curve))));
+    }
+    let blocked = blocked(&law.blocked);
+    if !blocked.is_empty() {
+        page.push(Line::label("blocked").plain(listed(&blocked, BLOCKED_MAX)));
+    }
+}
+
+/// Marks, and questions, that are shown.
+const MARKS_MAX: usize = 3;
+
+/// All that was judged, where there is something to say.
+pub(super) fn judged(page: &mut Page, status: &StatusView) {
+    let with_news =
+        |judged: &&JudgedView| !judged.issues.is_empty() || judged.by == JudgedBy::Nobody;
+    let rows = [
+        ("kind", status.profile.as_ref().and_then(kind_words)),
+        ("judged", status.judged.as_ref().filter(with_news).map(judged_words)),
+        ("reviewed", status.reviewed.as_ref().map(reviewed_words)),
+        ("assessed", status.assessed.as_ref().map(assessed_words)),
+    ];
+    for (label, words) in rows {
+        page.extend(words.map(|words| Line::label(label).plain(words)));
+    }
+}
+
+/// The newest report on a planner's plan.
+pub(super) fn judged_words(judged: &JudgedView) -> String {
+    let high = judged.issues.iter().filter(|one| one.severity == Severity::High).count();
+    let words = match (judged.issues.len(), judged.by) {
+        (0, JudgedBy::Code | JudgedBy::Model) => "no issue, advice".to_owned(),
+        (0, JudgedBy::Nobody) => format!("not judged by a model: {}", line(&judged.because)),
+        (all, _) if high > 0 => format!("{} ({high} high), advice", count(all, "issue")),
+        (all, _) => format!("{}, advice", count(all, "issue")),
+    };
+    let by = judged.agent.as_ref().filter(|_| judged.by == JudgedBy::Model);
+    let by = by.map_or_else(String::new, |agent| format!(" of {agent}"));
+    format!("the plan of {}: {words}{by}", judged.atom)
+}
+
+/// The newest report across the phases of a pass.
+pub(super) fn reviewed_words(report: &ReviewView) -> String {
+    match report.because.as_str() {
+        "" => {
+            let issues = count(report.issues.len(), "issue");
+            format!("pass {} by {}: {issues}, advice", report.pass, report.agent)
+        }
+        why => format!("not across the phases: {}", line(why)),
+    }
+}
+
+/// The newest opinion about a pass that came to its end.
+pub(super) fn assessed_words(said: &AssessmentView) -> String {
+    match said.converged {
+        None => format!("not assessed by a model: {}", line(&said.because)),
+        Some(_) => {
+            let codes = said.reason_codes.join(", ");
+            format!("pass {} by {}: {codes}; advice", said.pass, said.agent)
+        }
+    }
+}
+
+/// The kind of task, where an agent said it.
+pub(super) fn kind_words(known: &ProfileView) -> Option<String> {
+    let agent = known.agent.as_ref()?;
+    let passes = passes(known.passes);
+    Some(match known.fault.as_str() {
+        "" => format!("{passes}, by {agent}: {}", line(&known.raw_inference)),
+        fault => format!("{passes}, a default: {agent}: {}", line(fault)),
+    })
+}
+
+/// An atom that a person should look at.
+pub(super) fn mark_words(mark: &AttentionView) -> String {
+    attention(&mark.atom, mark.cause, &mark.because)
+}
+
+/// A question about a task, or the answer that is assumed.
+pub(super) fn question_words(one: &UnclearView) -> (&'static str, String) {
+    let question = line(&one.question);
+    match (one.waits, one.assume.as_str()) {
+        (true, _) => ("asks", question),
+        (false, "") => ("answered", question),
+        (false, assume) => ("assumed", format!("{question} {}", line(assume))),
+    }
+}
+
+/// Atoms that a person should look at, and what is asked or assumed about tasks.
+pub(super) fn marked(page: &mut Page, status: &StatusView) {
+    for mark in status.attention.iter().take(MARKS_MAX) {
+        page.push(Line::label("attention").put(Meaning::Unknown, mark_words(mark)));
+    }
+    for one in status.questions.iter().take(MARKS_MAX) {
+        let (label, text) = question_words(one);
+        let meaning = if one.waits { Meaning::Unknown } else { Meaning::Plain };
+        page.push(Line::label(label).put(meaning, format!("{}: {text}", one.atom)));
+    }
+    let more = status.attention.len().max(status.questions.len());
+    if more > MARKS_MAX {
+        page.push(Line::label("").dim("`descent report` has them all"));
+    }
+}
+
+/// A mark that asks a person to look at an atom.
+pub(super) fn attention(atom: &AtomId, cause: AttentionCause, because: &str) -> String {
+    let what = match cause {
+        AttentionCause::Contradicted => "is said to contradict",
+        AttentionCause::Issues => "is tried with an issue",
+        AttentionCause::Limit => "is not changed again by planners",
+    };
+    format!("{atom} {what}: {}", line(because))
 }

@@ -1,9 +1,13 @@
-//! A patch at a terminal, a line for each of its own, coloured by what git says of it.
+//! Texts of others at a terminal: a patch, coloured by what git says of it, a line with a caret under a place, and
+//! commands that a person decides about.
 //!
-//! Invariant: the colours are ours. An escape in the text of a file is made visible like everywhere, so no change can
-//! hide itself.
+//! Invariant: the colours are ours, and nothing can hide a part of itself: characters that a terminal would obey, turn
+//! round or not draw are spelled out. Omissions are counted.
 
-use super::{Line, Meaning, Page};
+use descent_core::trust::{TrustItem, TrustList};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use super::{Line, Meaning, Page, clean};
 
 /// Columns between two stops of a tab.
 const TAB: usize = 8;
@@ -59,6 +63,107 @@ fn without_tabs(line: &str) -> String {
     shown
 }
 
+/// Characters of the line shown at most, and how many of them come before the place.
+const SHOWN_MAX: usize = 90;
+const BEFORE_MAX: usize = 60;
+
+/// Line and column count from 1, the column in characters.
+pub fn excerpt(text: &str, line: usize, column: usize) -> String {
+    let number = line.to_string();
+    let from = column.saturating_sub(1 + BEFORE_MAX);
+    let chars = text.trim_end().chars().skip(from);
+    let shown: String = chars.take(SHOWN_MAX).map(seen_as).collect();
+    let before = column.saturating_sub(1 + from);
+    let before: String = shown.chars().take(before).collect();
+    let (gutter, blanks) = (" ".repeat(number.len()), " ".repeat(before.width()));
+    format!("  {number} | {shown}\n  {gutter} | {blanks}^")
+}
+
+/// Replaces tabs and marks without width, which would move the caret.
+fn seen_as(c: char) -> char {
+    match c {
+        '\t' => ' ',
+        c if c.width().unwrap_or(0) == 0 => '\u{b7}',
+        c => c,
+    }
+}
+
+/// How much is shown.
+#[derive(Debug, Clone, Copy)]
+pub struct Bounds {
+    pub items_max: usize,
+    pub chars_max: usize,
+}
+
+impl Bounds {
+    /// For what a person decides about, and for answers that are bounded by themselves: nothing is left out.
+    pub const WHOLE: Self = Self { items_max: usize::MAX, chars_max: usize::MAX };
+}
+
+/// Columns of the word before a command.
+const LABEL_WIDTH_MAX: usize = 32;
+
+/// One line for each command; its further lines are marked. Ends with the number of omissions, and the command that
+/// shows all.
+pub fn carried(carried: &TrustList, bounds: Bounds, command: &str) -> Vec<String> {
+    let items = carried.items();
+    let shown = items.get(..bounds.items_max).unwrap_or(items);
+    let widths = shown.iter().map(|item| label(item).chars().count());
+    let width = widths.max().unwrap_or(0).min(LABEL_WIDTH_MAX);
+    let mut lines: Vec<String> =
+        shown.iter().flat_map(|item| one(item, width, bounds.chars_max)).collect();
+    let left_out = items.len() - shown.len();
+    if left_out > 0 {
+        lines
+            .push(format!("… and {left_out} more of {} ({command} --json shows all)", items.len()));
+    }
+    lines
+}
+
+fn label(item: &TrustItem) -> String {
+    let word = item.group.word();
+    if item.at.is_empty() { word.to_owned() } else { format!("{word} {}", visible(&item.at)) }
+}
+
+fn one(item: &TrustItem, width: usize, chars_max: usize) -> Vec<String> {
+    let cut: String = item.text.chars().take(chars_max).collect();
+    let left_out = item.text.chars().count() - cut.chars().count();
+    let mut lines: Vec<String> = cut
+        .split('\n')
+        .enumerate()
+        .map(|(n, line)| {
+            let before = if n == 0 { label(item) } else { String::new() };
+            let mark = if n == 0 { ' ' } else { '|' };
+            format!("{before:<width$} {mark}{}", visible(line))
+        })
+        .collect();
+    if left_out > 0 {
+        lines.push(format!("{:width$} … {left_out} characters more", ""));
+    }
+    lines
+}
+
+/// A text on one line. Every character that would be drawn as nothing, or as another, is spelled out.
+pub fn visible(text: &str) -> String {
+    let mut seen = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\n' | '\t' => seen.extend(c.escape_default()),
+            c if is_unseen(c) => seen.extend(c.escape_unicode()),
+            c => seen.push(c),
+        }
+    }
+    clean(&seen)
+}
+
+fn is_unseen(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3000}' | '\u{3164}'
+        | '\u{a0}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,5 +185,58 @@ mod tests {
         let shown = patch(text).text(false);
         assert!(shown.contains("+ok␛[8m; rm -rf all␛[0m"), "{shown}");
         assert!(shown.contains("+        a"), "{shown}");
+    }
+
+    #[track_caller]
+    fn check(text: &str, column: usize, expected: &str) {
+        assert_eq!(excerpt(text, 7, column), expected, "{text}");
+    }
+
+    #[test]
+    fn the_caret_stands_under_the_character_that_is_meant() {
+        check("\"a\": 1", 6, "  7 | \"a\": 1\n    |      ^");
+        check("\t\"a\"", 2, "  7 |  \"a\"\n    |  ^");
+        check("\"界\": x", 6, "  7 | \"界\": x\n    |       ^");
+        check("", 1, "  7 | \n    | ^");
+    }
+
+    #[test]
+    fn a_long_line_is_shown_around_the_place() {
+        let long = format!("{}x{}", "a".repeat(5_000), "b".repeat(5_000));
+        let shown = excerpt(&long, 1, 5_001);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines[0].chars().count() <= 100, "{shown}");
+        let at = lines[1].find('^').expect("a caret");
+        assert_eq!(lines[0].chars().nth(at), Some('x'), "{shown}");
+    }
+
+    const BOUNDS: Bounds = Bounds { items_max: 2, chars_max: 10 };
+
+    #[test]
+    fn nothing_in_a_command_is_obeyed_turned_round_or_unseen() {
+        assert_eq!(visible("a\u{1b}[2Kb"), "a␛[2Kb");
+        assert_eq!(visible("a\rb\tc\nd"), "a\\u{d}b\\tc\\nd");
+        assert_eq!(
+            visible("a\u{202e}b\u{200b}c\u{a0}d\u{e0041}"),
+            "a\\u{202e}b\\u{200b}c\\u{a0}d\\u{e0041}"
+        );
+        assert_eq!(visible("naïve — 漢字 $HOME"), "naïve — 漢字 $HOME");
+    }
+
+    #[test]
+    fn what_is_left_out_is_counted() {
+        let list = TrustList::of_agent("0123456789abc")
+            .and(TrustList::of_agent("one\ntwo"))
+            .and(TrustList::of_agent("three"));
+        assert_eq!(
+            carried(&list, BOUNDS, "descent trust"),
+            [
+                "agent  0123456789",
+                "      … 3 characters more",
+                "agent  one",
+                "      |two",
+                "… and 1 more of 3 (descent trust --json shows all)",
+            ]
+        );
     }
 }

@@ -1,7 +1,5 @@
 //! The present state, on one screen: checks that hold or not, running work, choices, costs.
 
-pub(super) mod judged;
-
 use descent_core::{
     doc::{self, Node},
     id::{AtomId, UnixMillis},
@@ -9,7 +7,7 @@ use descent_core::{
 };
 
 use super::{
-    Line, Meaning, Page, age, ago, count, field, law, length, line, listed, since, time,
+    Line, Meaning, Page, age, ago, count, field, issues, length, line, listed, since, time,
     usage as used, usage_of_agent,
 };
 
@@ -41,11 +39,11 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     page.gap();
     work(&mut page, status, now);
     choices(&mut page, &status.choices);
-    judged::judged(&mut page, status);
+    issues::judged(&mut page, status);
     if let Some(at) = &status.law {
-        law::law(&mut page, at);
+        issues::law(&mut page, at);
     }
-    judged::marked(&mut page, status);
+    issues::marked(&mut page, status);
     if let Some(unworded) = &status.unworded {
         let (agent, why) = (&unworded.agent, line(&unworded.because));
         let words = format!("not worded by a model: {agent}: {why}");
@@ -88,10 +86,11 @@ fn head(page: &mut Page, status: &StatusView, notes: &[StatusNote]) {
 fn gave_way(page: &mut Page, lines: &[String]) {
     let Some(first) = lines.first() else { return };
     let more = match lines.len() - 1 {
-        0 => "`descent log` has it".to_owned(),
-        more => format!("`descent log` has it and {more} more"),
+        0 => String::new(),
+        more => format!(" and {more} more"),
     };
-    let line = Line::indent(2).put(Meaning::Unknown, format!("gave way ({more}): {first}"));
+    let line = Line::indent(2)
+        .put(Meaning::Unknown, format!("gave way (`descent log` has it{more}): {first}"));
     page.push(line);
 }
 
@@ -221,19 +220,14 @@ fn failure(failed: &FailedView, now: UnixMillis) -> Line {
         _ => "failed",
     };
     // As the loop announces it; the column has no room for more.
-    let label = match word {
-        "needs guidance" => "asks",
-        word => word,
-    };
-    let age =
-        if failed.at.is_empty() { String::new() } else { format!("  {}", ago(&failed.at, now)) };
+    let label = if word == "needs guidance" { "asks" } else { word };
+    let age = Some(&failed.at).filter(|at| !at.is_empty()).map(|at| format!("  {}", ago(at, now)));
     Line::new()
         .put(Meaning::of(word), label)
         .pad(super::text::LABEL_WIDTH)
         .strong(failed.atom.as_str())
-        .dim(age)
-        .plain("  ")
-        .plain(super::line(&failed.reason))
+        .dim(age.unwrap_or_default())
+        .plain(format!("  {}", super::line(&failed.reason)))
 }
 
 fn choices(page: &mut Page, choices: &[ChoiceView]) {
@@ -352,11 +346,8 @@ fn start(from: &Node, workspace: &str) -> String {
         return format!("the files as they were, {commit}");
     }
     let branch = from.get("branch").and_then(Node::as_str).unwrap_or("a detached HEAD");
-    let dirty = if from.get("dirty").and_then(Node::as_bool) == Some(true) {
-        ", with what was uncommitted"
-    } else {
-        ""
-    };
+    let is_dirty = from.get("dirty").and_then(Node::as_bool) == Some(true);
+    let dirty = if is_dirty { ", with what was uncommitted" } else { "" };
     // The commit with what was uncommitted is in no branch of the person's.
     let head = Some(short("head")).filter(|head| !head.is_empty());
     format!("{branch} at {}{dirty}", head.unwrap_or(commit))

@@ -3,7 +3,6 @@
 //! Invariant: the same scene at the same size is the same cells. Everything that it shows was cleaned by `Line`. Not
 //! here: the terminal, keys, and where the scene comes from (`cli::watch`).
 
-mod keyboard;
 mod terminal;
 
 use ratatui::{
@@ -16,8 +15,7 @@ use ratatui::{
 
 use super::{Line, Meaning};
 
-pub use keyboard::PASTED;
-pub use terminal::Screen;
+pub use terminal::{PASTED, Screen};
 
 /// On a smaller screen there is the tree alone.
 const ROWS_FOR_PANELS: u16 = 16;

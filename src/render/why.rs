@@ -10,10 +10,10 @@ use descent_core::{
 
 use super::{
     Line, Meaning, Page, age, ago,
-    event::{behind, bracketed},
+    event::{behind, bracketed, describe_record},
     field,
-    issues::meaning_of,
-    law, line, listed, log, since, status, time,
+    issues::{self, meaning_of},
+    line, listed, since, status, time,
 };
 
 /// Lines at most of an attempt's or a check's output, from its end.
@@ -121,14 +121,14 @@ fn about(page: &mut Page, why: &Why) {
         page.wrapped(head.plain(" "), Meaning::Plain, text, REASONS_ROWS_MAX);
     }
     if let Some(mark) = &why.attention {
-        let text = status::judged::mark_words(mark);
+        let text = issues::mark_words(mark);
         page.wrapped(label("attention"), Meaning::Unknown, &text, REASONS_ROWS_MAX);
     }
     for one in &why.questions {
-        let (name, text) = status::judged::question_words(one);
+        let (name, text) = issues::question_words(one);
         page.wrapped(label(name), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
-    for what in law::blocked(&why.blocked) {
+    for what in issues::blocked(&why.blocked) {
         page.push(label("blocked").plain(what));
     }
     for words in &why.guidance {
@@ -335,7 +335,7 @@ fn history(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
     page.gap();
     page.push(Line::new().dim("choices"));
     for (entry, event) in entries {
-        let (label, what) = log::describe_record(event.as_ref(), entry);
+        let (label, what) = describe_record(event.as_ref(), entry);
         let head = Line::indent(2).then(Line::new().word(label).pad(9));
         page.wrapped(head, Meaning::Plain, &format!("{what}, {}", ago(field(entry, "at"), now)), 3);
         if matches!(event, Some(Event::Refuted { .. })) {

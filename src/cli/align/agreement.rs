@@ -16,10 +16,8 @@ use super::{
         End,
         context::{Context, interruptible, signals_are_given_back},
     },
-    AlignArgs, asks,
-    dialogue::{self, GivenProfile},
-    draft_edit, preview,
-    proposed::{self, DraftDecision},
+    AlignArgs, asks, preview,
+    proposed::{self, DraftDecision, GivenProfile},
     questions, unchanged,
 };
 use crate::{
@@ -82,7 +80,7 @@ pub(super) fn conclude(
     refuse_unfinished(existing.as_deref(), flags.force)?;
     let plan = flags.plan.as_deref().zip(carried.as_ref());
     super::gate(context, flags, top, config, plan)?;
-    let profile = match dialogue::profile(context, flags, config, top, &state)? {
+    let profile = match proposed::profile(context, flags, config, top, &state)? {
         Ok(profile) => profile,
         Err(end) => return Ok(end),
     };
@@ -94,7 +92,7 @@ pub(super) fn conclude(
             match proposed::decide(context, flags, &state, config)? {
                 DraftDecision::Yes => {}
                 DraftDecision::Edit => {
-                    state = draft_edit::edit(context, flags, state)?;
+                    state = proposed::edit(context, flags, state)?;
                     continue;
                 }
                 DraftDecision::No => return Err(questions::left_with(flags)),
@@ -126,7 +124,10 @@ impl Agreeing<'_> {
             dir: self.top,
         }
         .ready(&state, AgentUse::Agreement)?;
-        self.choose_workspace(&mut state)?;
+        if let Size::Large { what, largest } = ops::align::presume_workspace(self.top, &mut state)?
+        {
+            return Err(ops::align::too_large(self.top, what, &largest));
+        }
         let constraints = &state.objective.constraints;
         let workspaces = Workspaces::open(&self.place, &state.lineage, constraints)?;
         let answered =
@@ -136,7 +137,7 @@ impl Agreeing<'_> {
             other => Ok(Some(other)),
         });
         if let Ok(None) = open {
-            flags.draft.iter().for_each(draft_edit::forget);
+            flags.draft.iter().for_each(proposed::forget);
             let next = if flags.is_found { "" } else { "\nnext: descent run" };
             context.out.say(&format!("{}{next}", self.how_agreed(flags)));
             return Ok(ControlFlow::Break(End::Code(0)));
@@ -150,7 +151,7 @@ impl Agreeing<'_> {
             Some(Err(signal)) => return Ok(ControlFlow::Break(End::Signal(signal))),
             Some(Ok(ConsentAnswer::Edit(state))) => {
                 signals_are_given_back()?;
-                draft_edit::edit(context, flags, *state)
+                proposed::edit(context, flags, *state)
             }
             Some(Ok(ConsentAnswer::SetupFailed(state))) => {
                 signals_are_given_back()?;
@@ -299,21 +300,6 @@ impl Agreeing<'_> {
             let back = format!("to bring it back: cp {} {state}{applies}", quoted(&archived));
             context.out.say(&format!("{kept}\n{back}"));
         }
-        Ok(())
-    }
-
-    /// Asks where attempts work if the directory is large and nobody said it.
-    fn choose_workspace(&self, state: &mut State) -> Result<(), Failure> {
-        let top = self.top;
-        let Size::Large { what, largest } = ops::align::presume_workspace(top, state)? else {
-            return Ok(());
-        };
-        if !self.asks {
-            return Err(ops::align::too_large(top, what, &largest));
-        }
-        let holds = format!("{} holds {what}", top.display());
-        let kind = questions::workspace(self.context.out, &holds, &quoted(&largest))?;
-        ops::align::set_workspace(state, kind);
         Ok(())
     }
 }

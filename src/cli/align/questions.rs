@@ -1,27 +1,32 @@
-//! Asks for missing parts on a terminal: the answers become flags, as if they had been typed.
+//! Asks for missing parts on a terminal: the answers become flags, as if they had been typed. Also proposals from the
+//! project itself, and the command line that would make an agreement complete.
 //!
-//! Invariant: nothing is written and no process is started here, so a person who leaves leaves nothing behind.
+//! Invariant: nothing is written, started or adopted here: a proposal is typed by a person or not at all. A person who
+//! leaves leaves nothing behind.
 
 use std::{path::Path, sync::Arc};
 
 use descent_core::{
     graph::validate::MissingPart,
-    state::{Constraints, State, Workspace},
+    state::{Constraints, State},
 };
 use tokio_util::sync::CancellationToken;
 
+use super::{
+    super::ask::{self, ListAnswer},
+    AlignArgs, preview,
+    reading::DraftText,
+};
 use crate::{
     config::Config,
     failure::{Failure, exit, quoted},
-    ops::{agents, align::survey_of, compare::CheckoutComparison},
+    ops::{
+        agents,
+        align::{not_aligned, survey_of},
+        compare::CheckoutComparison,
+    },
     render::{self, Out},
     survey::{Proposal, Survey},
-};
-
-use super::{
-    super::ask::{self, ListAnswer},
-    AlignArgs, preview, proposals,
-    reading::DraftText,
 };
 
 /// Checks and steps at most that are asked for.
@@ -47,7 +52,7 @@ pub(super) fn fill(
     let lacks = |part| missing.contains(&part);
     let survey = survey_of(top);
     words(out, flags, missing)?;
-    if proposals::wants_checks(missing) {
+    if wants_checks(missing) {
         flags.check.extend(checks(out, &survey.checks)?);
     }
     if lacks(MissingPart::Work) {
@@ -82,24 +87,6 @@ pub(super) fn words(
     Ok(())
 }
 
-/// Asks for the workspace in a large directory; `Err` if the person left.
-pub(super) fn workspace(out: Out, holds: &str, largest: &str) -> Result<Workspace, Failure> {
-    out.say(&format!("\n{holds}. Where shall attempts work?  (--set workspace=…)"));
-    out.say("  1. shadow: each on a copy of all of them, kept in the cache");
-    out.say("  2. shared: here, in place; what a choice that is given up did is not undone");
-    out.say(&format!(
-        "1 or 2; or Ctrl-C, and again with what need not be copied: --link {largest}"
-    ));
-    until(out, NEEDS_HELP, |reply| match reply.as_str() {
-        "1" | "shadow" => Some(Workspace::Shadow),
-        "2" | "shared" => Some(Workspace::Shared),
-        _ => {
-            out.say("1 or 2.");
-            None
-        }
-    })
-}
-
 /// Asks for another setup where it failed; `Err` with all answers if the person left. A proposal is decided on again.
 pub(super) fn another_setup(
     out: Out,
@@ -121,7 +108,7 @@ pub(super) fn another_setup(
 /// A failure after answers, with all of them as a command line.
 pub(super) fn with_answers(mut failure: Failure, flags: &AlignArgs) -> Failure {
     if flags.is_asked && !failure.hint.contains("descent align") {
-        failure.details.push(proposals::again(left(), flags).hint);
+        failure.details.push(typed_again(left(), flags).hint);
     }
     failure
 }
@@ -137,7 +124,7 @@ pub(super) fn left() -> Failure {
 
 /// The same after an answer, with all that was typed as a command line.
 pub(super) fn left_with(flags: &AlignArgs) -> Failure {
-    let mut left = proposals::again(left(), flags);
+    let mut left = typed_again(left(), flags);
     if let Some(DraftText::Edited(file)) = &flags.draft {
         let path = &file.name;
         left.details.push(format!("what you typed is kept in {}", path.display()));
@@ -359,4 +346,87 @@ pub(super) async fn mend_checkout(
             return is_any;
         }
     }
+}
+
+/// Whether a person is asked for checks: there are none, or no machine decides any.
+pub(super) fn wants_checks(missing: &[MissingPart]) -> bool {
+    missing.iter().any(|part| matches!(part, MissingPart::BaseCase | MissingPart::MachineLeaf))
+}
+
+/// The gate's refusal with possible values, and a command line to paste.
+pub(super) fn complete(
+    missing: &[MissingPart],
+    flags: &AlignArgs,
+    top: &Path,
+    worker: bool,
+) -> Failure {
+    let lacks_checks = wants_checks(missing);
+    let mut refusal = not_aligned(missing);
+    let survey = if lacks_checks { survey_of(top) } else { Survey::default() };
+    let line = command_line(missing, flags, &survey, worker);
+    let mut put = |flag: &str, proposals: &[Proposal]| {
+        let lines = proposals.iter().map(|proposal| {
+            let text = quoted(&proposal.text);
+            format!("could be: {flag} {text} ({})", proposal.from)
+        });
+        refusal.details.extend(lines);
+    };
+    put("--check", &survey.checks);
+    put("--protect", &survey.protected);
+    put("--link", &survey.link);
+    put("--setup", &survey.setup);
+    refusal.hint = line;
+    refusal
+}
+
+/// The refusal after a no, with all answers as a command line, so that they need not be typed again.
+fn typed_again(mut refusal: Failure, flags: &AlignArgs) -> Failure {
+    let line = command_line(&[], flags, &Survey::default(), true);
+    refusal.hint = format!("change what is not right: {line}");
+    refusal
+}
+
+/// The typed command with missing parts filled in: by the first proposal, else by a word in capitals.
+fn command_line(
+    missing: &[MissingPart],
+    flags: &AlignArgs,
+    survey: &Survey,
+    worker: bool,
+) -> String {
+    let given = |text: &Option<String>| text.iter().cloned().collect::<Vec<_>>();
+    let or_missing = |part, word: &str, given: Vec<String>| {
+        if missing.contains(&part) { vec![word.to_owned()] } else { given }
+    };
+    let goal = flags.goal.clone().filter(|goal| !goal.trim().is_empty());
+    let plan = flags.plan.as_ref().map(|plan| plan.display().to_string());
+    let (mut checks, mut steps) = (flags.check.clone(), flags.step.clone());
+    if wants_checks(missing) {
+        let first = survey.checks.first();
+        checks.push(first.map_or("COMMAND", |first| &first.text).to_owned());
+    }
+    let step = if worker { "WHAT TO DO" } else { "WHAT TO DO=COMMAND" };
+    steps.extend(or_missing(MissingPart::Work, step, Vec::new()));
+    let texts = [
+        ("", or_missing(MissingPart::Goal, "GOAL", given(&goal))),
+        ("-f ", given(&plan)),
+        ("--why ", or_missing(MissingPart::Why, "WHY", given(&flags.why))),
+        ("--deliver ", given(&flags.deliver)),
+        ("--done ", given(&flags.done)),
+        ("--check ", checks),
+        ("--step ", steps),
+        ("--plan-with ", given(&flags.plan_with)),
+        ("--pattern ", given(&flags.pattern.clone().flatten())),
+        ("--set ", flags.set.clone()),
+        ("--protect ", flags.protect.clone()),
+        ("--link ", flags.link.clone()),
+        ("--setup ", given(&flags.setup)),
+    ];
+    let texts = texts
+        .iter()
+        .flat_map(|(flag, texts)| texts.iter().map(move |text| format!("{flag}{}", quoted(text))));
+    let bare = [("--force", flags.force), ("-y", flags.yes), ("-n", flags.dry_run)];
+    let bare = bare.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| (*flag).to_owned());
+    let words: Vec<String> =
+        std::iter::once("descent align".to_owned()).chain(texts).chain(bare).collect();
+    words.join(" ")
 }

@@ -1,6 +1,6 @@
 //! The agreement as a plan, a pattern, a proposal and flags say it: the first state, or every fault in them.
 //!
-//! Not here: asking for what is missing (`questions`, `dialogue`).
+//! Not here: asking for what is missing (`questions`, `proposed`).
 
 use std::path::{Path, PathBuf};
 

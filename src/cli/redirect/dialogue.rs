@@ -15,15 +15,15 @@ use descent_core::{
     world::World,
 };
 
-use super::{RedirectArgs, STANDS, lines, make, nothing_named, order::order, unchanged};
+use super::{RedirectArgs, STANDS, lines, make, nothing_named, ordered, unchanged};
 use crate::{
     cli::{
         End, ask,
         asking::{self, Dialogue, DialogueEnd},
         context::{Context, runtime},
+        help,
     },
     clock,
-    config::{self, Config},
     failure::Failure,
     ops::{
         self,
@@ -33,9 +33,6 @@ use crate::{
     render::{self, Bounds},
     store::Store,
 };
-
-/// Everything: the answer of an aligner is bounded.
-const WHOLE: Bounds = Bounds { items_max: usize::MAX, chars_max: usize::MAX };
 
 const HOW: &str = "\
 say what shall be another, by the flags of descent redirect, such as
@@ -105,10 +102,7 @@ impl OpenDialogue<'_> {
             return Ok(None);
         }
         let top = store.place().project.clone();
-        let config = config::load(&top).unwrap_or_else(|error| {
-            context.out.say(&format!("warning: {error}"));
-            Config::default()
-        });
+        let config = context.config(&top);
         let aligner = match Aligner::of(&config, &top, clock::now()) {
             Ok(Some(aligner)) => aligner,
             Ok(None) => return Ok(None),
@@ -172,9 +166,11 @@ impl OpenDialogue<'_> {
             return Err(Failure::usage("a quote is open at the end of the line", hint));
         };
         let typed = TypedLine::try_parse_from(words);
-        let mut flags = typed.map_err(not_understood)?.flags;
+        let typed = typed
+            .map_err(|error| Failure::usage(help::first_line(&error), "`help` shows the flags"));
+        let mut flags = typed?.flags;
         flags.text = flags.text.or_else(|| self.reason.map(str::to_owned));
-        let order = order(context, &flags, store)?;
+        let order = ordered(context, &flags, store)?;
         if order.redirect.is_empty() {
             return Err(nothing_named(false));
         }
@@ -207,7 +203,7 @@ impl OpenDialogue<'_> {
         let carried = carried(&order.redirect);
         if proposed_by.is_some() && !carried.is_empty() {
             out.say("all that it sets, whole:");
-            for line in render::carried(&carried, WHOLE, "descent redirect") {
+            for line in render::carried(&carried, Bounds::WHOLE, "descent redirect") {
                 out.say(&format!("  {line}"));
             }
         }
@@ -276,11 +272,4 @@ fn moves(redirect: &Redirect) -> Vec<TrustItem> {
         })
     });
     each.collect()
-}
-
-fn not_understood(error: clap::Error) -> Failure {
-    let text = error.to_string();
-    let message = text.lines().next().unwrap_or_default();
-    let message = message.trim_start_matches("error: ").to_owned();
-    Failure::usage(message, "`help` shows the flags")
 }

@@ -1,32 +1,41 @@
-//! The session at a terminal: it looks, draws, and does what the keys ask for, until the person leaves.
+//! The session at a terminal: it looks, draws, and does what the keys ask for, until the person leaves. The operations
+//! behind the keys are those of the commands, without their output.
 
 use std::{ffi::OsString, time::Duration};
 
 use descent_core::{
+    change::Steering,
     id::{AtomId, AttemptId},
+    state::objective::RequestKind,
     verdict::assertions,
 };
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyModifiers};
 
 use super::{
-    FOOT, FindingsWatch, PAGE, actions,
-    pages::OpenPage,
-    scene::{WatchHistory, output_rows},
+    FOOT, FindingsWatch, PAGE,
+    scene::{OpenPage, WatchHistory, output_rows},
 };
 use crate::{
     cli::{
         End, ask,
         context::{Context, runtime, signals},
+        steer::UNCHANGED,
     },
     clock,
     failure::Failure,
-    ops::watch::{Lookout, WatchReport, newest_attempt, output_tail},
+    ops::{
+        self,
+        steer::{AnswerRequest, SteeringOrder},
+        stop::{StopOutcome, StopRequest},
+        watch::{Lookout, WatchReport, newest_attempt, output_tail},
+    },
     process::own_program,
     render::{
         self, Line, Meaning,
         watch::{PASTED, Screen, Theme, draw, draw_page},
     },
     signal::Signal,
+    store::Store,
 };
 
 /// How long a key is waited for; then it is looked again.
@@ -258,11 +267,10 @@ impl<'a> Session<'a> {
             KeyCode::Char('d') if has_control => return Next::Leave,
             _ if has_control => {}
             KeyCode::Char('q') => return Next::Leave,
-            KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => {
-                if self.page.take().is_none() {
-                    self.selected = None;
-                }
-            }
+            KeyCode::Esc | KeyCode::Backspace | KeyCode::Left => match self.page.take() {
+                Some(_) => {}
+                None => self.selected = None,
+            },
             KeyCode::Up | KeyCode::Char('k') => self.go(1, 0),
             KeyCode::Down | KeyCode::Char('j') => self.go(0, 1),
             KeyCode::PageUp => self.go(PAGE, 0),
@@ -325,11 +333,11 @@ impl<'a> Session<'a> {
         let is_no = matches!(event.code, KeyCode::Char('n' | 'N'));
         match question {
             Question::Stop if is_yes => {
-                let done = actions::stop(self.context, self.lookout.store());
+                let done = stop(self.context, self.lookout.store());
                 self.say(done);
             }
             Question::Confirm(name) if is_yes || is_no => {
-                let done = actions::confirm(self.context, self.lookout.store(), &name, is_yes);
+                let done = confirm(self.context, self.lookout.store(), &name, is_yes);
                 self.say(done);
             }
             Question::Redirect if is_yes => return Next::Open("redirect"),
@@ -344,7 +352,7 @@ impl<'a> Session<'a> {
             KeyCode::Esc => return,
             KeyCode::Enter if typed.trim().is_empty() => return,
             KeyCode::Enter => {
-                let done = actions::guide(self.context, self.lookout.store(), &atom, &typed);
+                let done = guide(self.context, self.lookout.store(), &atom, &typed);
                 return self.say(done);
             }
             KeyCode::Backspace => drop(typed.pop()),
@@ -353,5 +361,52 @@ impl<'a> Session<'a> {
             _ => {}
         }
         self.question = Some(Question::Guide { atom, typed });
+    }
+}
+
+/// Asks the loop to end, and waits for nothing: the screen shows the end.
+fn stop(context: &Context, store: &mut Store) -> Result<String, Failure> {
+    let request = StopRequest { kind: RequestKind::Stop, reason: None, waits: false };
+    let client = context.silent_client(Context::by());
+    Ok(match ops::stop::stop(&client, store, &request)? {
+        StopOutcome::NothingRuns => "nothing runs".to_owned(),
+        StopOutcome::Requested(_) | StopOutcome::Stopped(_) => "stop requested".to_owned(),
+    })
+}
+
+/// Adds words to an atom.
+fn guide(
+    context: &Context,
+    store: &mut Store,
+    atom: &AtomId,
+    words: &str,
+) -> Result<String, Failure> {
+    let order =
+        SteeringOrder { steering: Steering::Guide(words), atoms: vec![atom.clone()], reason: None };
+    let client = context.silent_client(Context::by());
+    Ok(match ops::steer::steer(&client, store, &order)? {
+        Ok(_) => format!("{atom} is told in every further attempt"),
+        Err(_) => UNCHANGED.to_owned(),
+    })
+}
+
+/// Records a person's word on an assertion.
+fn confirm(
+    context: &Context,
+    store: &mut Store,
+    name: &str,
+    holds: bool,
+) -> Result<String, Failure> {
+    let client = context.silent_client(Context::by());
+    let loaded = ops::current(&client, store)?;
+    let all = assertions::assertions(&loaded.state);
+    let Some(assertion) = all.iter().find(|one| one.is_called(name)) else {
+        return Ok(format!("no assertion is called {name} any more"));
+    };
+    let request = AnswerRequest { assertion, holds, reason: None };
+    let word = if holds { "confirmed" } else { "denied" };
+    match ops::steer::confirm(&client, store, loaded, &request)? {
+        Ok(_) => Ok(format!("{word}: {name}")),
+        Err(_) => Ok(format!("{word} already: {name}")),
     }
 }

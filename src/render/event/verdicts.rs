@@ -2,18 +2,20 @@
 
 use descent_core::{
     event::Event,
-    id::AtomId,
     law as control_law,
     state::{
         JudgedBy, Role,
-        atom::AttentionCause,
         record::{CorrectionType, ReplanPlace},
     },
     verdict::Verdict,
 };
 
 use super::{NAMES_MAX, behind, taken};
-use crate::render::{count, issues::by_severity, law::arrow, line, listed};
+use crate::render::{
+    count,
+    issues::{arrow, by_severity},
+    line, listed,
+};
 
 /// The events about plans, verdicts and ratings; `event::describe` has the others.
 pub(super) fn describe(event: &Event) -> (&'static str, String) {
@@ -135,16 +137,6 @@ pub(super) fn describe(event: &Event) -> (&'static str, String) {
         }
         _ => ("noted", String::new()),
     }
-}
-
-/// A mark that asks a person to look at an atom.
-pub(in crate::render) fn attention(atom: &AtomId, cause: AttentionCause, because: &str) -> String {
-    let what = match cause {
-        AttentionCause::Contradicted => "is said to contradict",
-        AttentionCause::Issues => "is tried with an issue",
-        AttentionCause::Limit => "is not changed again by planners",
-    };
-    format!("{atom} {what}: {}", line(because))
 }
 
 /// A correction, in a word.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use descent_core::view::report::{AtomReport, LeafReport, Report};
 use quick_junit::{NonSuccessKind, Report as JunitReport, TestCase, TestCaseStatus, TestSuite};
 
-use super::plain::{flat, plain};
+use super::{flat, plain};
 use crate::render::usage_of_agent;
 
 /// Characters at most of a name or a message.

@@ -1,15 +1,12 @@
-//! A report as Markdown, fit as the body of a pull request.
+//! A report as Markdown, fit as the body of a pull request, with the escapes as GitHub reads it.
 //!
 //! Invariant: at most [`CHARS_MAX`] characters. Text from elsewhere is escaped: it begins no block, and makes no HTML,
-//! link, image, mention or reference. It holds no HTML at all. Not here: the words (`outline`).
-
-mod escape;
+//! link, image, mention or reference. A line stays a line. Not here: the words (`outline`).
 
 use descent_core::view::{graph::NodeView, report::Report};
 
 use super::outline::{Item, Outline, Piece, Section, outline};
 use crate::render::mermaid;
-use escape::{code, fence, text};
 
 /// A pull request takes 65,536 characters: room is left for a person's own words.
 const CHARS_MAX: usize = 60_000;
@@ -57,7 +54,7 @@ pub fn markdown(report: &Report) -> String {
 }
 
 fn written(outline: &Outline, share: OutputShare, section_max: usize, end: &str) -> String {
-    let mut parts = vec![format!("# {}", text(&outline.title))];
+    let mut parts = vec![format!("# {}", block_text(&outline.title))];
     for section in &outline.sections {
         parts.push(format!("## {}", section.title));
         parts.push(lines_of(section, share, section_max).join("\n"));
@@ -102,8 +99,8 @@ fn item(item: &Item, share: OutputShare) -> String {
     for (place, piece) in item.pieces().into_iter().enumerate() {
         match piece {
             // A mark at the beginning would begin a block.
-            Piece::Text(words) if place == 0 => pieces.push_str(&text(words)),
-            Piece::Text(words) => pieces.push_str(&escape::inside(words)),
+            Piece::Text(words) if place == 0 => pieces.push_str(&block_text(words)),
+            Piece::Text(words) => pieces.push_str(&inside(words)),
             Piece::Code(words) => pieces.push_str(&code(words)),
             Piece::Word(word) => pieces.push_str(&format!("**{word}**")),
         }
@@ -126,4 +123,148 @@ fn last_lines(output: &str) -> String {
     let lines: Vec<&str> = output.lines().collect();
     let first = lines.len().saturating_sub(SHORT_OUTPUT_LINES);
     lines[first..].join("\n")
+}
+
+/// Stands where words would become a mention, a reference or a link after the marks were read. A backslash does not
+/// help there.
+const BREAK: &str = "&#8203;";
+/// Marks inside a line.
+const MARKS: &str = "\\`*_[]<>#|~&$";
+
+/// A text at the beginning of a block.
+fn block_text(words: &str) -> String {
+    let inside = inside(words);
+    let digits = inside.chars().take_while(char::is_ascii_digit).count();
+    let after = inside.get(digits..).unwrap_or_default();
+    match inside.chars().next() {
+        Some('-' | '+' | '=' | ':') => format!("\\{inside}"),
+        Some('0'..='9') if after.starts_with(['.', ')']) => {
+            format!("{}\\{after}", inside.get(..digits).unwrap_or_default())
+        }
+        Some(_) | None => inside,
+    }
+}
+
+/// A text on a line that has begun.
+fn inside(words: &str) -> String {
+    let mut safe = String::with_capacity(words.len());
+    let mut rest = words;
+    while let Some(c) = rest.chars().next() {
+        let after = rest.get(c.len_utf8()..).unwrap_or_default();
+        match c {
+            '\n' => safe.push(' '),
+            '@' => {
+                safe.push('@');
+                safe.push_str(BREAK);
+            }
+            '#' if after.starts_with(|c: char| c.is_ascii_digit()) => {
+                safe.push_str("\\#");
+                safe.push_str(BREAK);
+            }
+            ':' if after.starts_with("//") => {
+                safe.push(':');
+                safe.push_str(BREAK);
+            }
+            '.' if ends_with_www(&safe) => {
+                safe.push_str(BREAK);
+                safe.push('.');
+            }
+            '-' if is_short_reference(&safe, after) => {
+                safe.push_str(BREAK);
+                safe.push('-');
+            }
+            c if MARKS.contains(c) => {
+                safe.push('\\');
+                safe.push(c);
+            }
+            c => safe.push(c),
+        }
+        rest = after;
+    }
+    safe
+}
+
+fn ends_with_www(text: &str) -> bool {
+    ends_with_word(text, "www")
+}
+
+/// `GH-12`.
+fn is_short_reference(before: &str, after: &str) -> bool {
+    ends_with_word(before, "gh") && after.starts_with(|c: char| c.is_ascii_digit())
+}
+
+fn ends_with_word(text: &str, word: &str) -> bool {
+    let start = text.len().checked_sub(word.len());
+    start.and_then(|start| text.get(start..)).is_some_and(|end| end.eq_ignore_ascii_case(word))
+}
+
+/// A text to be copied, on one line. Nothing inside of it has a meaning.
+fn code(words: &str) -> String {
+    let words = words.replace('\n', " ");
+    if words.trim().is_empty() {
+        return "(empty)".to_owned();
+    }
+    let ticks = "`".repeat(longest_run(&words) + 1);
+    let is_padded = words.starts_with(['`', ' ']) || words.ends_with(['`', ' ']);
+    let blank = if is_padded { " " } else { "" };
+    format!("{ticks}{blank}{words}{blank}{ticks}")
+}
+
+/// A block of lines as they are, below an item.
+fn fence(block: &str, indent: &str) -> String {
+    let ticks = "`".repeat((longest_run(block) + 1).max(3));
+    let line = |line: &str| format!("{indent}{line}").trim_end().to_owned();
+    let lines = block.lines().map(line);
+    let lines: Vec<String> = lines.collect();
+    format!("{indent}{ticks}text\n{}\n{indent}{ticks}", lines.join("\n"))
+}
+
+/// The longest run of backticks.
+fn longest_run(text: &str) -> usize {
+    let runs = text.split(|c| c != '`').map(str::len);
+    runs.max().unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_become_no_block_no_html_no_link_and_no_mention() {
+        let pairs = [
+            ("# big", "\\# big"),
+            ("- item", "\\- item"),
+            ("12. item", "12\\. item"),
+            ("3) item", "3\\) item"),
+            ("> quote", "\\> quote"),
+            ("=== ", "\\=== "),
+            ("a <b>&amp;</b>", "a \\<b\\>\\&amp;\\</b\\>"),
+            ("[x](y) ![z](w)", "\\[x\\](y) !\\[z\\](w)"),
+            ("*a* _b_ ~~c~~ `d`", "\\*a\\* \\_b\\_ \\~\\~c\\~\\~ \\`d\\`"),
+            ("by @ada, a@b.example", "by @&#8203;ada, a@&#8203;b.example"),
+            ("fixes #12, GH-3", "fixes \\#&#8203;12, GH&#8203;-3"),
+            ("https://x.example", "https:&#8203;//x.example"),
+            ("www.x.example", "www&#8203;.x.example"),
+            ("a\\*b | c\nd", "a\\\\\\*b \\| c d"),
+            ("日本語", "日本語"),
+        ];
+        for (words, expected) in pairs {
+            assert_eq!(block_text(words), expected);
+        }
+    }
+
+    #[test]
+    fn no_backtick_ends_a_code() {
+        let pairs = [
+            ("make test", "`make test`"),
+            ("a `b`", "`` a `b` ``"),
+            ("``", "``` `` ```"),
+            (" ", "(empty)"),
+        ];
+        for (words, expected) in pairs {
+            assert_eq!(code(words), expected);
+        }
+        let block = fence("a\n```\n\nb", "  ");
+        assert_eq!(block, "  ````text\n  a\n  ```\n\n  b\n  ````");
+    }
 }

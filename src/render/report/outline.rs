@@ -22,12 +22,8 @@ use descent_core::{
     },
 };
 
-use super::plain::{flat, plain, tail};
-use crate::render::{
-    Page, count, event, law as law_words, passes,
-    status::{self, judged as shared},
-    time,
-};
+use super::{flat, plain, tail};
+use crate::render::{Page, count, event, issues as shared, passes, status, time};
 
 /// Characters at most of a goal, a reason, a summary.
 const TEXT_MAX: usize = 400;
@@ -388,7 +384,7 @@ fn issue(issue: &IssueView) -> Item {
 /// The standing as `status` tells it, and what followed the directives.
 fn law(law: &LawView) -> Vec<Item> {
     let mut page = Page::new(usize::MAX);
-    law_words::law(&mut page, law);
+    shared::law(&mut page, law);
     let lines = page.into_lines().into_iter().map(|line| Item::at(0, prose(&line.text(false))));
     let mut items: Vec<Item> = lines.collect();
     let given: u64 = law.outcomes.iter().map(|one| one.given).sum();

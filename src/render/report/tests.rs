@@ -9,7 +9,7 @@ use descent_core::{
 };
 use serde_json::{Value, json};
 
-use super::{drawing::drawing, html, junit, markdown};
+use super::{html, html::drawing, junit, markdown, plain, tail};
 
 /// Everything that a format could take for its own.
 const NASTY: &str = "# x\n- y\n```\n<script>alert(1)</script> @octocat #12 GH-3 ]]> &amp; \"q\" 'r' [a](http://e.example) \
@@ -207,4 +207,25 @@ fn a_long_report_loses_its_outputs_first() {
     assert!(text.chars().count() <= 60_000);
     assert!(text.contains("## Failures") && !text.contains("lines are left out:"), "{text}");
     assert!(text.matches("text\n").count() > 30, "{text}");
+}
+
+#[test]
+fn what_speaks_to_a_terminal_is_gone_and_the_text_stays() {
+    let pairs = [
+        ("\u{1b}[1;31mred\u{1b}[0m", "red"),
+        ("\u{1b}]0;title\u{7}after", "after"),
+        ("a\r\nb\rc\u{0}\u{8}\u{85}\u{ffff}", "a\nb\nc"),
+        ("cut \u{1b}[", "cut "),
+        ("日本 \u{202e}x", "日本 \\u{202e}x"),
+    ];
+    for (text, expected) in pairs {
+        assert_eq!(plain(text), expected);
+    }
+}
+
+#[test]
+fn an_output_keeps_its_end_and_says_how_much_came_before() {
+    assert_eq!(tail("a\nb\nc\n\n", 2, 9), "… 1 line before\nb\nc");
+    assert_eq!(tail("a\nb", 2, 9), "a\nb");
+    assert_eq!(tail("", 2, 9), "");
 }

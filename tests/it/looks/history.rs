@@ -1,10 +1,10 @@
 //! The past of a state: who changed what, how things stood, back and beside. Derived: without it nothing else breaks.
 
-use crate::whole_records;
 use std::fs;
 
 use serde_json::{Value, json};
 
+use crate::whole_records;
 use crate::world::{Ran, World, after, plan, task, wait_for};
 
 /// Two atoms solved and one that failed for good, then the way around it.
@@ -297,19 +297,6 @@ fn a_fork_into_a_directory_of_the_project_itself_is_refused_for_its_checks_would
     let refused = world.descent(&["undo", "--into", "below"]).expect(2);
     refused.says("would be about");
     assert!(!world.repo().join("below/.descent").exists());
-}
-
-#[test]
-fn a_state_that_was_replaced_is_shown_by_its_lineage() {
-    let world = told();
-    let before = world.state();
-    let atoms = json!({"new": task("touch new")});
-    let new = world.plan(&plan(&["test -f new"], json!({}), atoms));
-    world.descent(&["align", "-y", "--force", "-f", &new]).expect(0);
-    let lineage = before["lineage"].as_str().expect("a lineage");
-    let at = format!("{lineage}:{}", before["serial"]);
-    let shown = world.descent(&["log", &at, "--json"]).expect(0).json();
-    assert_eq!(whole_records::whole(&shown["state"]), before);
 }
 
 #[test]

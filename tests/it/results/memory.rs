@@ -253,8 +253,7 @@ fn lessons_are_listed_shown_edited_and_forgotten() {
         .shows("By the first way")
         .shows("counts when one more run sees it");
     let id = lessons(&world)[0]["id"].as_str().expect("an id").to_owned();
-    world.descent(&["memory", "show", &id]).expect(0).shows("choice ");
-    world.descent(&["memory", "show", "m99"]).expect(2).says("E-USAGE");
+    world.descent(&["memory", "forget", "m99"]).expect(2).says("E-USAGE");
     let editor = world.program("editor", "#!/bin/sh\nsed -i 's/By the/After the/' \"$1\"\n");
     let mut edit = world.command(&["memory", "edit"]);
     edit.env("EDITOR", &editor);

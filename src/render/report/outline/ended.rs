@@ -6,7 +6,7 @@ use descent_core::{
 };
 
 use super::{Item, after, choices, code, commit, facts, prose, row, said, word};
-use crate::render::{count, report::plain::flat, time, usage, usage_of_agent};
+use crate::render::{count, report::flat, time, usage, usage_of_agent};
 
 /// Characters at most of the final answer.
 const ANSWER_MAX: usize = 4_000;
