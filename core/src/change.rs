@@ -6,58 +6,44 @@
 //!
 //! Not here: the inputs of a loop (`step`).
 
-mod answer;
 mod between;
-mod consequence;
 mod corrections;
-mod doubts;
 mod draft;
 mod edit;
 mod fork;
 mod kinds;
 mod merge;
-mod ratings;
 mod redirect;
 mod reopen;
 mod resolution;
 mod results;
-mod said;
-mod set;
-mod start;
 mod steer;
-mod told;
 mod unblock;
 mod undo;
-mod unrated;
 
 use alloc::{string::String, sync::Arc, vec::Vec};
 
 use crate::{
     event::Event,
     id::UnixMillis,
-    state::{Request, State, encode::ChangeSet},
+    state::{Request, State},
     step::{self, Refusal},
     wording,
     world::World,
 };
 
 pub use between::changes;
-pub use consequence::Consequence;
 pub use corrections::{corrected, news};
 pub use edit::adopt;
-pub use fork::fork;
+pub use fork::{fork, unrated};
 pub use kinds::{
     Adoption, Answer, Change, ChangeRefusal, ConstraintChange, EarlierState, Resolution,
+    constraints_with,
 };
 pub use merge::{LOST_MAX, MergeOutcome, is_out_of_reach, lost_lines, merge};
-pub use redirect::{
-    CHANGES_MAX, GroupChoice, PersonsResult, Redirect, abort_redirect, is_redirect_open, keep_plan,
-    redirect,
-};
-pub use set::constraints_with;
+pub use redirect::{CHANGES_MAX, Redirect, abort_redirect, is_redirect_open, keep_plan, redirect};
 pub use steer::{Steering, steer};
 pub use unblock::NOT_BLOCKED;
-pub use unrated::unrated;
 
 use draft::Draft;
 
@@ -84,28 +70,18 @@ fn make(
     check: impl FnOnce(&State) -> Result<(), ChangeRefusal>,
 ) -> Result<(), ChangeRefusal> {
     for change in changes {
-        match change {
-            Change::Answer(answer) => answer.make(draft)?,
-            Change::Resolution(attempt, resolution) => {
-                resolution.make(draft, attempt)?;
-            }
-            Change::Undo(earlier) => earlier.make(draft)?,
-            Change::Removal(id) => drop(draft.removed.insert(id.clone())),
-            Change::Objective(_)
-            | Change::Constraint(_)
-            | Change::Atom(..)
-            | Change::Choice(..)
-            | Change::Binding(..)
-            | Change::Status(..)
-            | Change::Guidance(..)
-            | Change::Plan(_)
-            | Change::Start(_)
-            | Change::Retry(_)
-            | Change::Unblock(_) => {}
+        if let Change::Answer(answer) = change {
+            answer.make(draft)?;
+        } else if let Change::Resolution(attempt, resolution) = change {
+            resolution.make(draft, attempt)?;
+        } else if let Change::Undo(earlier) = change {
+            earlier.make(draft)?;
+        } else if let Change::Removal(id) = change {
+            draft.removed.insert(id.clone());
         }
     }
     let unset = draft.state.clone();
-    let is_set = set::set(&mut draft.state, changes)? > 0;
+    let is_set = kinds::set(&mut draft.state, changes)? > 0;
     if is_set {
         check(&draft.state)?;
         draft.follow(&unset);
@@ -135,11 +111,5 @@ pub fn request(
     let at = request.at.clone();
     let requested = Event::Requested { request: request.kind, reason: reason.clone() };
     next.control = Arc::new(step::control_with(state, request, reason)?);
-    Ok(Adoption {
-        touched: ChangeSet::between(state, &next),
-        state: next,
-        at,
-        effects: Vec::new(),
-        events: Vec::from([requested]),
-    })
+    Ok(Adoption::of(state, next, at, Vec::from([requested])))
 }

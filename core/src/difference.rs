@@ -7,7 +7,6 @@
 
 mod atom;
 mod parts;
-mod run;
 #[cfg(test)]
 mod tests;
 

@@ -81,7 +81,7 @@ pub struct Member {
 }
 
 impl Member {
-    pub fn new(key: &str, node: Node) -> Self {
+    pub fn new(key: impl Into<String>, node: Node) -> Self {
         Self { key: key.into(), key_span: Span::default(), node }
     }
 }
@@ -99,6 +99,14 @@ pub struct Fault {
     /// One sentence, no full stop.
     pub message: String,
     pub hint: Option<String>,
+}
+
+impl Fault {
+    /// A fault of a part that stands in no text.
+    pub fn at(rule: &'static str, pointer: &str, message: String, hint: Option<&str>) -> Self {
+        let (pointer, hint) = (pointer.into(), hint.map(Into::into));
+        Self { span: Span::default(), pointer, rule, message, hint }
+    }
 }
 
 /// Limits on the cost of reading a text.
@@ -186,12 +194,8 @@ impl Node {
     }
 
     pub fn object(members: Vec<(impl Into<String>, Node)>) -> Self {
-        let member = |(key, node): (_, Node)| Member {
-            key: Into::into(key),
-            key_span: Span::default(),
-            node,
-        };
-        Value::Object(members.into_iter().map(member).collect()).into()
+        let members = members.into_iter().map(|(key, node)| Member::new(key, node));
+        Value::Object(members.collect()).into()
     }
 
     /// The same without a person's remarks, which decide nothing.

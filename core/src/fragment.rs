@@ -8,10 +8,8 @@
 //! The whole takes no more than its step was granted.
 
 mod budget;
-mod closing;
 pub mod delta;
 mod form;
-mod judged;
 #[cfg(test)]
 mod tests;
 
@@ -23,8 +21,6 @@ use alloc::{
     sync::Arc,
     vec::Vec,
 };
-
-use judged::JudgedFragment;
 
 pub use budget::Remaining;
 
@@ -130,11 +126,19 @@ fn questions_of(node: &Node) -> PlanQuestions {
     judging::questions(plan.atoms.values().filter_map(Atom::task))
 }
 
+/// The atoms in a planner's output, read like those of a plan.
+fn printed_plan(outcome: &Outcome) -> plan::PlanReading {
+    let node = printed(outcome).ok();
+    node.as_ref().and_then(|node| node.get("atoms")).map(plan_of).unwrap_or_default()
+}
+
 /// The patterns in a planner's output, for the shell to compile.
 pub fn patterns(outcome: &Outcome) -> Vec<Pattern> {
-    let atoms = printed(outcome).ok();
-    let atoms = atoms.and_then(|node| node.get("atoms").cloned());
-    let mut patterns = atoms.map_or_else(Vec::new, |atoms| plan_of(&atoms).patterns);
+    own_patterns(printed_plan(outcome))
+}
+
+fn own_patterns(plan: plan::PlanReading) -> Vec<Pattern> {
+    let mut patterns = plan.patterns;
     for pattern in &mut patterns {
         pattern.pointer = form::own_pointer(&pattern.pointer).to_owned();
     }
@@ -144,9 +148,7 @@ pub fn patterns(outcome: &Outcome) -> Vec<Pattern> {
 /// The pointers of tasks and steps without an action in a planner's output: only a worker could do
 /// them.
 pub fn without_action(outcome: &Outcome) -> Vec<String> {
-    let atoms = printed(outcome).ok();
-    let atoms = atoms.and_then(|node| node.get("atoms").cloned());
-    let plan = atoms.map(|atoms| plan_of(&atoms)).unwrap_or_default();
+    let plan = printed_plan(outcome);
     let has_none = |atom: &Atom| atom.task().is_some_and(|task| task.spec.action.is_none());
     let of_worker = plan.atoms.iter().filter(|(_, atom)| has_none(atom));
     let at = of_worker.map(|(id, _)| {
@@ -154,11 +156,6 @@ pub fn without_action(outcome: &Outcome) -> Vec<String> {
         form::own_pointer(&plan.written.pointer(&flat)).to_owned()
     });
     at.collect()
-}
-
-/// The faults that the shell found.
-pub fn shell_faults(outcome: &Outcome) -> impl Iterator<Item = Fault> {
-    faults_of_shell(&outcome.shell_faults)
 }
 
 /// Whether a proposal reaches for what is not its role's to propose: keys of others, atoms that it may not change, what the
@@ -171,7 +168,7 @@ pub fn oversteps(faults: &[Fault]) -> bool {
 
 /// Faults by their places and words.
 pub fn faults_of_shell(found: &[(String, String)]) -> impl Iterator<Item = Fault> {
-    found.iter().map(|(at, message)| form::fault("cannot-be-done", at, message.clone(), None))
+    found.iter().map(|(at, message)| Fault::at("cannot-be-done", at, message.clone(), None))
 }
 
 /// Reads its atoms like those of a plan.
@@ -189,13 +186,13 @@ fn read(text: &str) -> Result<Node, Vec<Fault>> {
     let parsed = doc::parse_bytes(text.as_bytes(), &limits);
     match parsed.node.filter(|_| parsed.faults.is_empty()) {
         Some(node) => Ok(node),
-        None if text.trim().is_empty() => Err(Vec::from([form::fault(
+        None if text.trim().is_empty() => Err(Vec::from([Fault::at(
             "empty",
             "",
             "the answer is empty".to_owned(),
             Some(FORM_HINT),
         )])),
-        None if !text.trim_start().starts_with('{') => Err(Vec::from([form::fault(
+        None if !text.trim_start().starts_with('{') => Err(Vec::from([Fault::at(
             "no-object",
             "",
             "it is no JSON object".to_owned(),
@@ -218,7 +215,7 @@ pub fn judge(
     };
     let plan = plan_of(atoms);
     faults.extend(form::faults_of(&plan, asked));
-    let closing = closing::of(asked);
+    let closing = form::closing_atom(asked);
     faults.extend(form::count(plan.atoms.len() + usize::from(closing.is_some()), asked));
     if !faults.is_empty() {
         return Err(faults);
@@ -240,14 +237,13 @@ pub fn judge(
         in_spite_of: Vec::new(),
     };
     if let Some(closing) = closing {
-        closing::add(asked, &mut taken, closing);
+        form::add_closing(asked, &mut taken, closing);
     }
     let state = with(asked, &taken);
     let graph = Graph::of(&state);
     let mut faults = limits(asked, &graph, &mut taken, &names);
     if faults.is_empty() && profile::judging(asked.state) != JudgingLevel::Off {
-        let made = JudgedFragment { state: &state, graph: &graph, names: &names };
-        faults.extend(made.refused(asked, &mut taken, facts));
+        faults.extend(form::refused_by_rules(asked, &state, &graph, &names, &mut taken, facts));
     }
     faults.extend(form::blocked(asked.state, &taken.atoms, &names));
     faults.extend(remembered(asked, &mut taken, &names));
@@ -349,11 +345,7 @@ fn limits(
     names: &BTreeMap<AtomId, AtomId>,
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
-    let proposed: BTreeMap<&AtomId, &AtomId> = names.iter().map(|(was, is)| (is, was)).collect();
-    let at = |id: &AtomId| {
-        let was = proposed.get(id).map_or(id.as_str(), |was| was.as_str());
-        doc::pointer_push("/atoms", was)
-    };
+    let at = |id: &AtomId| doc::pointer_push("/atoms", form::proposed(names, id.as_str()));
     if let Some(plan) = graph.ix(asked.plan) {
         faults.extend(depth(asked, graph, plan, taken, at));
     }
@@ -401,7 +393,7 @@ fn depth(
         let Some(x) = graph.ix(id) else { continue };
         let deep = graph.above(x).take_while(|y| *y != plan).count() + 1;
         if deep > most as usize {
-            faults.push(form::fault(
+            faults.push(Fault::at(
                 "too-deep",
                 &at(id),
                 format!("it stands {deep} deep in the fragment, the limit is {most}"),
@@ -415,11 +407,11 @@ fn depth(
 /// A fault if the very same plan has failed in this context.
 fn same(asked: FragmentRequest<'_>, fragment: &Fragment) -> Option<Fault> {
     let atom = asked.state.atom(asked.plan)?;
-    let mut made = atom.plan()?.made_in(asked.context).chain(closing::others(asked));
+    let mut made = atom.plan()?.made_in(asked.context).chain(form::others_in_place(asked));
     let known = made.find(|made| made.digest == fragment.digest)?;
     let message = format!("it is the plan of {}, which failed", known.attempt);
     let hint = "plan another way, by what failed";
-    Some(form::fault("same-plan", "/atoms", message, Some(hint)))
+    Some(Fault::at("same-plan", "/atoms", message, Some(hint)))
 }
 
 /// Checks the number of planning steps at the same time: those in force, and those that the
@@ -436,7 +428,7 @@ fn too_many_phases(state: &State, now: usize, inside: usize) -> Option<Fault> {
     is_over.then(|| {
         let message = format!("{now} planning steps and {inside} more: the limit is {most}");
         let hint = "write the tasks out instead of a step that plans them";
-        form::fault("too-many-phases", "/atoms", message, Some(hint))
+        Fault::at("too-many-phases", "/atoms", message, Some(hint))
     })
 }
 

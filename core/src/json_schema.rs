@@ -12,8 +12,6 @@ use alloc::{
 
 use serde_json::{Map, Value, json};
 
-#[cfg(feature = "schema")]
-use crate::state::final_result::FinalResultRecord;
 use crate::{
     doc,
     state::{
@@ -48,19 +46,13 @@ pub fn text(schema: &Value) -> String {
     out
 }
 
-/// The final result as views print it: what is always written is required.
+/// The schema of a record as views print it: what is always written is required.
 #[cfg(feature = "schema")]
-impl schemars::JsonSchema for FinalResultRecord {
-    fn schema_name() -> alloc::borrow::Cow<'static, str> {
-        Self::RULE.name.into()
-    }
-
-    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        let mut schemas = Definitions { is_printed: true, ..Definitions::default() };
-        let schema = schemas.record(&Self::RULE, &[]);
-        generator.definitions_mut().extend(schemas.by_name);
-        schema.try_into().unwrap_or_default()
-    }
+pub fn printed(rule: &RecordRule, generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+    let mut schemas = Definitions { is_printed: true, ..Definitions::default() };
+    let schema = schemas.record(rule, &[]);
+    generator.definitions_mut().extend(schemas.by_name);
+    schema.try_into().unwrap_or_default()
 }
 
 /// Records in which an unknown key is a fault: it would decide something, and be ignored.

@@ -5,44 +5,40 @@
 //!
 //! Invariant: faults name the place in the plan as it was written, nested or not.
 
-mod checks;
 mod first_half;
 mod flat;
-mod proposed;
 mod rules;
 mod taken;
 #[cfg(test)]
 mod tests;
-mod written;
-
-pub use checks::add_check;
-pub use flat::PointerMap;
-pub use proposed::{definitions, keys_of_others};
-pub use rules::RULE;
-pub use taken::TakenPlan;
-pub(crate) use taken::{Values, unmeasured};
-pub use written::text_of;
 
 use alloc::{
     borrow::ToOwned,
     boxed::Box,
     collections::{BTreeMap, BTreeSet},
     format,
+    string::ToString,
     sync::Arc,
     vec::Vec,
 };
 
+use self::rules::is_programs;
 use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     id::{AgentName, AtomId, Lineage, Serial},
     state::{
-        Action, Atom, Body, Control, Extra, Objective, PlanningStep, Records, Run, Shared, Spec,
-        State, Task, VERSION,
+        Action, Atom, Body, Check, CheckKind, Control, Extra, Objective, PlanningStep, Records,
+        Run, Shared, Spec, State, Task, VERSION,
         check::{self, Pattern},
         fields::{Fields, Findings},
         near_miss,
     },
 };
+
+pub use flat::PointerMap;
+pub use rules::{RULE, definitions, keys_of_others};
+pub use taken::TakenPlan;
+pub(crate) use taken::{Values, unmeasured};
 
 /// A plan as far as it could be read.
 #[derive(Debug, Default)]
@@ -267,4 +263,36 @@ impl PlanReading {
         state.settle_order();
         state
     }
+}
+
+/// The plan of a state that is not agreed yet: without what only a state has.
+pub fn text_of(state: &State) -> Node {
+    let mut objective = (*state.objective).clone();
+    objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
+    let is_said = |node: &Node| node.as_str() != Some("");
+    let is_empty = |node: &Node| node.as_object().is_some_and(<[_]>::is_empty);
+    let atoms = state.all_atoms().into_iter();
+    let atoms = atoms.map(|(id, atom)| {
+        let atom = atom.node().filtered(|key, _| !is_programs(key));
+        (id.to_string(), atom)
+    });
+    let atoms = Node::object(atoms.collect());
+    let objective = objective.node();
+    let objective = objective.filtered(|_, node| is_said(node) && !is_empty(node));
+    Node::object(Vec::from([
+        ("objective", objective),
+        ("work_graph", Node::object(Vec::from([("atoms", atoms)]))),
+    ]))
+}
+
+/// Adds a command to a base case.
+pub fn add_check(base_case: &mut Option<Check>, command: &str) {
+    let check = Check::command(command);
+    let mut parts = match base_case.take() {
+        None => Vec::new(),
+        Some(Check { kind: CheckKind::All(parts), name: None, .. }) => parts,
+        Some(other) => Vec::from([other]),
+    };
+    parts.push(check);
+    *base_case = Some(Check::of(CheckKind::All(parts)));
 }

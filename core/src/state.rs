@@ -140,18 +140,22 @@ impl State {
         entries.filter_map(|entry| Some((&**entry, entry.refuted()?)))
     }
 
+    /// The tries of every task, with its atom.
+    pub fn all_tries(&self) -> impl Iterator<Item = (&AtomId, &Try)> {
+        let atoms = self.all_atoms().into_iter();
+        let tasks = atoms.filter_map(|(id, atom)| Some((id, atom.task()?)));
+        tasks.flat_map(|(id, task)| task.tries.iter().map(move |tried| (id, tried)))
+    }
+
     /// The side files that it names: no other is kept.
     pub fn side_files(&self) -> BTreeSet<Digest> {
         let failed = self.failures().filter_map(|(_, failure)| failure.whole.as_ref());
         let refuted = self.refutations().flat_map(|(_, refuted)| &refuted.evidence);
         let judged = self.run.judged.iter().flat_map(|judged| &judged.evidence);
         let measured = refuted.chain(judged).filter_map(|one| one.whole.as_ref());
-        let tasks = self.all_atoms().into_values().filter_map(|atom| atom.task());
-        let parked = tasks.flat_map(|task| &task.tries).filter_map(|tried| match &tried.ended {
-            Some(TryEnd::Parked(result)) => Some(result),
-            _ => None,
-        });
-        let results = self.bindings.values().chain(parked).flat_map(|result| &result.evidence);
+        let bound = self.bindings.values().map(AsRef::as_ref);
+        let parked = self.all_tries().filter_map(|(_, tried)| tried.parked());
+        let results = bound.chain(parked).flat_map(|result| &result.evidence);
         let shown = results.filter_map(SideFile::named_in).map(|one| one.digest);
         failed.chain(measured).map(|one| one.digest.clone()).chain(shown).collect()
     }

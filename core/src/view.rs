@@ -3,49 +3,74 @@
 //!
 //! Not here: how it looks in a terminal.
 
-pub mod bound;
-mod budget;
-mod choices;
-pub mod confidence;
-mod flight;
 pub mod graph;
 pub mod judged;
-pub mod law;
 mod leaves;
 pub mod liveness;
 pub mod log;
-pub mod marked;
 pub mod named;
 mod next;
-pub mod passes;
 pub mod report;
 pub mod usage;
 pub mod why;
 pub mod work;
 
 use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::{
     change::lost_lines,
     graph::Ix,
     id::{AtomId, CommitId},
     search,
-    state::{AtomStatus, Correction, FreeValue, PatternRecord, RunStatus, State, TryEnd},
+    state::{
+        AssessmentRecord, AtomStatus, Correction, FreeValue, IssueRecord, PatternRecord,
+        PhaseSummary, ReviewRecord, RunStatus, State, Try, ValidationRecord, WordingRecord,
+        account::Loss,
+        final_result::FinalResultRecord,
+        law::{BlockedRecord, CurvePoint, DirectiveOutcome, LawPoint},
+        objective::RunBudget,
+        profile::ProfileChange,
+    },
     step::run_end,
     verdict::Verdict,
     world::World,
 };
-pub use bound::{BoundView, ChangesBoundView, bound, bound_of_start};
-pub use budget::Budget;
-use budget::budget;
-pub use choices::ChoiceView;
-use choices::choices;
-pub use flight::{FlightView, QuestionView};
-use leaves::{LeafStand, leaves};
+pub use graph::ChoiceView;
+use graph::choices;
+pub use leaves::LeafView;
+use leaves::leaves;
 use liveness::Liveness;
 pub use next::{Surroundings, after_verify, next};
 use usage::{AgentUsageView, UsageView, WaitView};
+pub use usage::{BoundView, ChangesBoundView, bound, bound_of_start};
+pub use work::{FlightView, QuestionView};
+
+/// Records that are printed as the state keeps them.
+macro_rules! printed {
+    ($($record:ident),* $(,)?) => {$(
+        impl Serialize for $record {
+            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                self.node().serialize(to)
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $record {
+            fn schema_name() -> alloc::borrow::Cow<'static, str> {
+                Self::RULE.name.into()
+            }
+
+            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                crate::json_schema::printed(&Self::RULE, generator)
+            }
+        }
+    )*};
+}
+
+printed! { AssessmentRecord, BlockedRecord, CurvePoint, DirectiveOutcome, FinalResultRecord, IssueRecord }
+printed! { LawPoint, Loss, PatternRecord, PhaseSummary, ProfileChange, ReviewRecord, RunBudget, Try }
+printed! { ValidationRecord, WordingRecord }
 
 /// How things stand: `descent status --json`
 #[derive(Debug, Serialize)]
@@ -67,7 +92,7 @@ pub struct StatusView {
     /// Parts of active fragments that their budgets left open.
     pub dropped: Vec<AtomId>,
     pub bound: BoundView,
-    pub base_case: Vec<CheckView>,
+    pub base_case: Vec<LeafView>,
     pub choices: Vec<ChoiceView>,
     pub spent: SpentView,
     /// The files that the first run started from; null before it.
@@ -79,30 +104,30 @@ pub struct StatusView {
     pub question: Option<QuestionView>,
     /// The kind of task that the goal is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub profile: Option<passes::ProfileView>,
+    pub profile: Option<judged::ProfileView>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub passes: Option<passes::PassesView>,
+    pub passes: Option<judged::PassesView>,
     /// The newest report on a planner's plan.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub judged: Option<judged::JudgedView>,
     /// The newest opinion about a pass that came to its end.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub assessed: Option<judged::AssessmentView>,
+    pub assessed: Option<AssessmentRecord>,
     /// The standing of the run by the control law.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub law: Option<law::LawView>,
+    pub law: Option<judged::LawView>,
     /// The newest report across the phases of a pass: advice, not proof.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reviewed: Option<judged::ReviewView>,
+    pub reviewed: Option<ReviewRecord>,
     /// Atoms that a person should look at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub attention: Vec<marked::AttentionView>,
+    pub attention: Vec<judged::AttentionView>,
     /// Questions about tasks, with what is assumed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub questions: Vec<marked::UnclearView>,
+    pub questions: Vec<judged::UnclearView>,
     /// Why nobody worded the final answer.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unworded: Option<judged::UnwordedView>,
+    pub unworded: Option<WordingRecord>,
     /// Atoms that wait until a provider takes more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", serde(default))]
@@ -110,14 +135,10 @@ pub struct StatusView {
     /// Atoms that failed and are not solved, each with its newest failure.
     pub failed: Vec<FailedView>,
     /// Causes that several atoms share.
-    pub patterns: Vec<PatternView>,
+    pub patterns: Vec<PatternRecord>,
     /// The budgets that somebody set.
-    pub budget: Budget,
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "Option<crate::state::final_result::FinalResultRecord>")
-    )]
-    pub last_result: Option<FreeValue>,
+    pub budget: RunBudget,
+    pub last_result: Option<FinalResultRecord>,
     /// The newest change by a person; null before the first.
     pub changed: Option<ChangedView>,
     /// Values that the newest edit overrode, one line each.
@@ -137,40 +158,12 @@ pub struct ChangedView {
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CheckView {
-    pub check: String,
-    /// The last kept verdict; absent if it was not evaluated.
-    #[cfg_attr(feature = "schema", schemars(with = "Option<Verdict>"))]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<String>,
-    /// When that was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<String>,
-    /// How it ended then, such as `exit 1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub ended: Option<String>,
-    /// The number of a `number` check then.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub number: Option<FreeValue>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedView {
     pub atom: AtomId,
     pub status: String,
     pub class: String,
     pub reason: String,
     pub at: String,
-}
-
-/// Several atoms that failed alike.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct PatternView {
-    pub atoms: Vec<AtomId>,
-    pub failures: u64,
-    pub reason: String,
 }
 
 #[derive(Debug, Serialize)]
@@ -222,7 +215,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         unresolved,
         dropped: dropped(world),
         bound: bound(world),
-        base_case: base_case(world),
+        base_case: leaves(world),
         choices: choices(world),
         spent: spent(state),
         started_from: record.get("started_from").cloned(),
@@ -232,22 +225,22 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
             branch: None,
             commit: run.result().cloned(),
         },
-        in_flight: in_flight.map(|intent| flight::flight(state, intent)).collect(),
-        question: flight::question(state, around.live),
-        profile: passes::profile(state),
-        passes: passes::passes(state),
+        in_flight: in_flight.map(|intent| work::flight(state, intent)).collect(),
+        question: work::question(state, around.live),
+        profile: judged::profile(state),
+        passes: judged::passes(state),
         judged: judged::judged(state),
         assessed: judged::assessed(state),
-        law: law::law(state),
+        law: judged::law(state),
         reviewed: judged::reviewed(state),
-        attention: marked::marks(state),
-        questions: marked::questions(state),
+        attention: judged::marks(state),
+        questions: judged::questions(state),
         unworded: judged::unworded(state),
         waits: usage::waits(state),
         failed: failed(world),
         patterns: patterns(state),
-        budget: budget(&state.objective.constraints),
-        last_result: run_end::last_result(world).map(|result| result.node()),
+        budget: state.objective.constraints.budget.clone(),
+        last_result: run_end::last_result(world),
         changed: changed(state),
         gave_way: gave_way(state),
         next: liveness.mend.clone().unwrap_or_else(|| next(world, around)),
@@ -256,14 +249,8 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
 }
 
 /// The failures that several atoms share, the newest last.
-pub fn patterns(state: &State) -> Vec<PatternView> {
-    let shared = state.run.patterns.iter().filter(|one| one.told);
-    let view = |one: &PatternRecord| PatternView {
-        atoms: one.atoms.clone(),
-        failures: one.failures,
-        reason: one.reason.clone(),
-    };
-    shared.map(view).collect()
+pub fn patterns(state: &State) -> Vec<PatternRecord> {
+    state.run.patterns.iter().filter(|one| one.told).cloned().collect()
 }
 
 fn spent(state: &State) -> SpentView {
@@ -328,17 +315,6 @@ fn failed(world: &World) -> Vec<FailedView> {
     failed.into_iter().map(view).collect()
 }
 
-fn base_case(world: &World) -> Vec<CheckView> {
-    let view = |stand: LeafStand<'_>| CheckView {
-        check: stand.leaf.title(),
-        verdict: stand.verdict.map(ToOwned::to_owned),
-        at: stand.at.cloned(),
-        ended: stand.evidence.and_then(|one| one.ended.clone()),
-        number: stand.evidence.and_then(|one| one.number.clone()),
-    };
-    leaves(&world.state).into_iter().map(view).collect()
-}
-
 /// The status of an atom, as one word.
 pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
     let id = world.graph.id(x);
@@ -398,12 +374,7 @@ fn is_dropped(world: &World, x: Ix) -> bool {
 
 /// Every commit that a state names, which must not be pruned.
 pub fn commits(state: &State) -> BTreeSet<CommitId> {
-    let atoms = state.all_atoms().into_values();
-    let tries = atoms.filter_map(|atom| atom.task()).flat_map(|task| &task.tries);
-    let parked = tries.filter_map(|tried| match &tried.ended {
-        Some(TryEnd::Parked(binding)) => binding.commit.clone(),
-        Some(TryEnd::Failed(_)) | None => None,
-    });
+    let parked = state.all_tries().filter_map(|(_, tried)| tried.parked()?.commit.clone());
     let bound = state.bindings.values().filter_map(|binding| binding.commit.clone());
     let run = &state.run;
     let line = run.line.iter().map(|placed| placed.commit.clone());

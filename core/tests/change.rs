@@ -1,7 +1,7 @@
 //! Changes as data: their results, their consequences, and the reasons for refusals.
 
 use descent_core::{
-    change::{self, Adoption, Change, ChangeRefusal, Consequence, ConstraintChange},
+    change::{self, Adoption, Change, ChangeRefusal, ConstraintChange},
     doc::Node,
     id::{RequestId, UnixMillis},
     state::{AtomStatus, Extra, Request, State, decode::decode, limits, objective::RequestKind},
@@ -10,6 +10,7 @@ use descent_core::{
 use serde_json::{Value, json};
 
 const NOW: UnixMillis = UnixMillis(1_000);
+const GRAPH_REOPENED: &str = "results whose context no longer fits are open again";
 
 fn state(change: impl Fn(&mut Value)) -> State {
     let digest = "sha256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
@@ -59,7 +60,7 @@ fn stop(kind: RequestKind) -> Request {
 fn a_raised_limit_opens_what_it_ended_and_says_so_by_type() {
     let before = state(|_| ());
     let raised = constrain(&before, &[constraint("max_attempts", Node::uint(3))]).expect("applied");
-    assert_eq!(raised.effects, [Consequence::LimitReopened]);
+    assert_eq!(raised.effects, ["what a raised limit had ended is open again"]);
     assert_eq!(raised.state.serial.0, before.serial.0 + 1);
     let task = raised.state.atoms.values().next().and_then(|atom| atom.task());
     assert_eq!(task.map(|task| &task.status), Some(&AtomStatus::Pending));
@@ -126,7 +127,10 @@ fn several_changes_are_one_commit_with_a_correction_a_kind() {
     ];
     let made = change::apply(&before, &changes, "ada", NOW).expect("applied");
     assert_eq!(made.state.serial.0, before.serial.0 + 1);
-    assert_eq!(made.effects, [Consequence::TrailCleared, Consequence::GraphReopened]);
+    assert_eq!(
+        made.effects,
+        ["the trail is cleared, every failed atom is open again", GRAPH_REOPENED]
+    );
     let texts = made.state.corrections.iter();
     let texts: Vec<_> = texts.filter_map(|one| one.data.description.as_deref()).collect();
     assert_eq!(
@@ -152,7 +156,7 @@ fn an_atom_that_is_taken_away_and_a_result_by_a_person_are_changes() {
     let gone = gone.expect("applied");
     assert!(gone.state.atom(&"A".into()).is_none());
     assert!(gone.touched.atoms.contains("A"));
-    assert_eq!(gone.effects, [Consequence::GraphReopened]);
+    assert_eq!(gone.effects, [GRAPH_REOPENED]);
     let unknown = [Change::Choice("X".into(), None)];
     let refused = change::apply(&before, &unknown, "ada", NOW);
     assert!(matches!(refused, Err(ChangeRefusal::NoAtom(id)) if id == "X".into()));
@@ -216,7 +220,7 @@ fn the_result_of_an_effect_outside_that_a_person_takes_out_leaves_it_in_doubt() 
     let before = state(with_an_effect);
     let forgotten = change::apply(&before, &[Change::Binding("X".into(), None)], "ada", NOW);
     let forgotten = forgotten.expect("applied");
-    let doubted = Consequence::EffectsDoubted(Vec::from(["X".into()]));
+    let doubted = "in doubt, and not made again before `descent confirm` says so: X".to_owned();
     assert!(forgotten.effects.contains(&doubted), "the person is told");
     let forgotten = forgotten.state;
     assert!(is_in_doubt(&forgotten, "X"));

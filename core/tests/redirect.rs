@@ -4,8 +4,10 @@ mod plans;
 mod requests;
 mod starts;
 
+use std::collections::BTreeMap;
+
 use descent_core::{
-    change::{self, Adoption, ChangeRefusal, Consequence, GroupChoice, PersonsResult, Redirect},
+    change::{self, Adoption, ChangeRefusal, Redirect},
     doc::Fault,
     id::{AtomId, UnixMillis},
     plan,
@@ -110,7 +112,7 @@ fn every_part_of_a_redirect_is_made_in_one_commit_with_a_correction_a_kind() {
         &Redirect {
             goal: Some("it is better".to_owned()),
             selected: choice("way", "right"),
-            results: vec![PersonsResult { atom: id("made"), text: "another".to_owned() }],
+            results: BTreeMap::from([(id("made"), "another".to_owned())]),
             retried: vec![id("failed")],
             ..Redirect::default()
         },
@@ -140,7 +142,7 @@ fn all_that_is_in_flight_ends_and_the_epoch_rises() {
     let made = redirected(&before, &redirect);
     assert!(made.state.run.in_flight.is_empty());
     assert!(made.state.run.epoch > before.run.epoch);
-    assert_eq!(made.effects, [Consequence::FlightEnds(vec![id("left")])]);
+    assert_eq!(made.effects, ["what is in flight ends, and costs no attempt: left"]);
     let left = made.state.atom(&id("left")).and_then(|atom| atom.task());
     assert_eq!(left.map(|task| task.interruptions), Some(0), "it costs nothing");
     let failed = made.state.atom(&id("failed")).and_then(|atom| atom.task());
@@ -182,7 +184,7 @@ fn all_faults_of_a_redirect_are_told_at_once_with_places_and_suggestions() {
     redirect.into = Some(id("made"));
     redirect.removed = vec![id("nobody")];
     redirect.selected = choice("way", "rihgt");
-    redirect.results = vec![PersonsResult { atom: id("left"), text: "x".repeat(70_000) }];
+    redirect.results = BTreeMap::from([(id("left"), "x".repeat(70_000))]);
     redirect.forgotten = vec![id("left")];
     redirect.retried = vec![id("made"), id("way"), id("faield")];
     let told: Vec<(String, String)> = faults(&before, &redirect)
@@ -210,8 +212,8 @@ fn all_faults_of_a_redirect_are_told_at_once_with_places_and_suggestions() {
     assert!(hints.contains(&"did you mean `right`?"), "{hints:?}");
 }
 
-fn choice(group: &str, choice: &str) -> Vec<GroupChoice> {
-    vec![GroupChoice { group: id(group), choice: id(choice) }]
+fn choice(group: &str, choice: &str) -> BTreeMap<AtomId, AtomId> {
+    BTreeMap::from([(id(group), id(choice))])
 }
 
 #[test]

@@ -180,7 +180,7 @@ fn of_event(commit: &Commit, event: &Event) -> LogEntry {
     } else {
         commit.author()
     };
-    LogEntry::of_event(event, at, by.to_owned(), commit.serial.0)
+    LogEntry::of_event(event, at, by.to_owned(), Some(commit.serial.0))
 }
 
 fn of_commit(commit: &Commit) -> LogEntry {

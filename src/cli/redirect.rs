@@ -8,11 +8,7 @@ use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
 use clap::Args;
 use descent_core::{
-    change::{GroupChoice, PersonsResult, Redirect},
-    id::AtomId,
-    plan::PlanReading,
-    state::State,
-    trust::TrustList,
+    change::Redirect, id::AtomId, plan::PlanReading, state::State, trust::TrustList,
 };
 
 use super::{End, constraints, context::Context, help};
@@ -276,11 +272,11 @@ fn ordered(
     let ids = |texts: &[String]| texts.iter().map(|id| AtomId::new(id.trim())).collect();
     let selected = flags.select.iter().map(|pair| {
         let (group, choice) = parts("--select", pair, "GROUP=CHOICE")?;
-        Ok(GroupChoice { group: AtomId::new(group), choice: AtomId::new(choice) })
+        Ok((AtomId::new(group), AtomId::new(choice)))
     });
     let results = flags.bind.iter().map(|pair| {
         let (atom, text) = parts("--bind", pair, "ID=TEXT")?;
-        Ok(PersonsResult { atom: AtomId::new(atom), text: text.to_owned() })
+        Ok((AtomId::new(atom), text.to_owned()))
     });
     let constraints = constraints::changes(&flags.set)?;
     let results = results.collect::<Result<_, Failure>>()?;

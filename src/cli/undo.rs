@@ -1,9 +1,6 @@
 //! `descent undo`: back to an earlier state, as a new commit; with `--into` a second state that begins at this one.
 
-use std::{
-    fmt::Display,
-    path::{Path, PathBuf},
-};
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use descent_core::{
@@ -124,7 +121,7 @@ impl UndoOutput {
             schema: "descent/undo/1",
             result,
             text: undone.what.clone(),
-            effects: undone.effects.iter().map(ToString::to_string).collect(),
+            effects: undone.effects.clone(),
             serial: Some(undone.state.serial),
             next,
         }
@@ -154,7 +151,7 @@ fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
     output.print(context)
 }
 
-fn lines(text: &str, effects: &[impl Display]) -> String {
+fn lines(text: &str, effects: &[String]) -> String {
     let effects = effects.iter().map(|effect| format!("\n  {effect}"));
     format!("{text}{}", effects.collect::<String>())
 }

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use descent_core::{
-    change::{Adoption, ChangeRefusal, Consequence},
+    change::{Adoption, ChangeRefusal},
     doc::Fault,
     event::Event,
     state::State,
@@ -48,7 +48,7 @@ pub struct ChangeDenial {
 pub struct CommitReport {
     pub loaded: Arc<LoadedState>,
     /// The consequences of the change.
-    pub effects: Vec<Consequence>,
+    pub effects: Vec<String>,
     pub events: Vec<Event>,
 }
 

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use descent_core::{
-    change::{self, Adoption, ChangeRefusal, Consequence, Redirect},
+    change::{self, Adoption, ChangeRefusal, Redirect},
     difference::{self, Difference, Weight},
     id::{AttemptId, Serial},
     judging::Issue,
@@ -60,7 +60,7 @@ pub struct OpenRedirect {
 pub struct RedirectReport {
     pub before: State,
     pub after: State,
-    pub effects: Vec<Consequence>,
+    pub effects: Vec<String>,
     /// The paths in which the new start differs from the one before.
     pub moved: Vec<String>,
 }
@@ -135,7 +135,7 @@ impl RedirectView {
         Self {
             result: RedirectResult::Planned,
             changes: changes(report).iter().map(Difference::text).collect(),
-            effects: report.effects.iter().map(ToString::to_string).collect(),
+            effects: report.effects.clone(),
             moved: report.moved.iter().take(MOVED_MAX).cloned().collect(),
             issues: judge::brought(&report.before, &report.after, project),
             ended: in_flight.map(|intent| intent.id.clone()).collect(),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use descent_core::{
-    change::{self, Adoption, Change, ChangeRefusal, Consequence, EarlierState},
+    change::{self, Adoption, Change, ChangeRefusal, EarlierState},
     event::Event,
     id::{AtomId, CommitId},
     state::State,
@@ -24,7 +24,7 @@ use crate::{
 pub struct UndoReport {
     pub state: State,
     pub what: String,
-    pub effects: Vec<Consequence>,
+    pub effects: Vec<String>,
 }
 
 /// Nothing changes. The effects of these atoms, if any, are outside of the tree and not taken back.

@@ -6,16 +6,13 @@ use descent_core::{
     id::AtomId,
     judging::Issue,
     state::{
-        JudgedBy, Severity,
+        AssessmentRecord, JudgedBy, ReviewRecord, Severity, ValidationRecord,
         atom::AttentionCause,
-        law::{Directive, Gradient},
+        law::{BlockedRecord, CurvePoint, Directive, Gradient},
     },
     view::{
         StatusView,
-        judged::{AssessmentView, JudgedView, ReviewView},
-        law::{BlockedView, CurveView, LawView},
-        marked::{AttentionView, UnclearView},
-        passes::ProfileView,
+        judged::{AttentionView, LawView, ProfileView, UnclearView},
     },
 };
 
@@ -105,10 +102,9 @@ const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
 const BARS_MAX: usize = 32;
 
 /// The tools and targets that planners may not propose, each with the attempt that failed with it.
-pub(super) fn blocked(all: &[BlockedView]) -> Vec<String> {
-    let one = |one: &BlockedView| {
-        let target = one.target.as_deref().unwrap_or_default();
-        let what = line(format!("{} {target}", one.tool).trim_end());
+pub(super) fn blocked(all: &[BlockedRecord]) -> Vec<String> {
+    let one = |one: &BlockedRecord| {
+        let what = line(&one.text());
         match &one.because {
             Some(attempt) => format!("{what} ({attempt})"),
             None => what,
@@ -118,11 +114,11 @@ pub(super) fn blocked(all: &[BlockedView]) -> Vec<String> {
 }
 
 /// The distances so far, as a row of bars.
-fn bars(curve: &[CurveView]) -> String {
+fn bars(curve: &[CurvePoint]) -> String {
     let first = curve.len().saturating_sub(BARS_MAX);
     let shown = curve.get(first..).unwrap_or_default().iter();
-    let bar = |point: &CurveView| {
-        let share: f64 = point.d.parse().unwrap_or(1.0);
+    let bar = |point: &CurvePoint| {
+        let share = f64::from(point.d.0) / 1_000.0;
         let place = (share.clamp(0.0, 1.0) * (BARS.len() - 1) as f64).round();
         // The lowest bar is for nothing alone.
         let place = (place as usize).max(usize::from(share > 0.0));
@@ -134,19 +130,20 @@ fn bars(curve: &[CurveView]) -> String {
 /// The standing of a run, in four lines at most.
 pub(super) fn law(page: &mut Page, law: &LawView) {
     // The first point has none before it.
-    let before = law.prev_directive;
-    let change = before.map(|_| format!(" {} {}", arrow(law.gradient), law.grad_d));
-    let change = change.unwrap_or_default();
-    let LawView { d, p, omega, l, .. } = law;
+    let point = &law.point;
+    let change = |_| format!(" {} {}", arrow(point.gradient), point.grad_d.text());
+    let change = point.prev_directive.map(change).unwrap_or_default();
+    let [d, p, omega, l] = [point.d, point.p, point.omega, point.l].map(|share| share.text());
     let numbers = format!("D {d}{change}  P {p}  Ω {omega}  L {l}  ");
-    let directive = format!("{}: {}", law.directive.word(), law.meaning);
+    let directive = format!("{}: {}", point.directive.word(), law.meaning);
     let numbers = Line::label("law").plain(numbers);
-    page.push(match law.directive {
+    page.push(match point.directive {
         Directive::Abandon => numbers.put(super::Meaning::Fail, directive),
         _ => numbers.plain(directive),
     });
-    page.push(Line::label("").dim(line(&law.rationale)));
-    if let Some(d) = &law.delivered {
+    page.push(Line::label("").dim(line(&point.rationale)));
+    if let Some(loss) = &law.delivered {
+        let d = loss.d.text();
         page.push(Line::label("").plain(format!("the delivered tree is at D {d}")));
     }
     if law.curve.len() > 1 {
@@ -164,10 +161,11 @@ const MARKS_MAX: usize = 3;
 /// All that was judged, where there is something to say.
 pub(super) fn judged(page: &mut Page, status: &StatusView) {
     let with_news =
-        |judged: &&JudgedView| !judged.issues.is_empty() || judged.by == JudgedBy::Nobody;
+        |judged: &&ValidationRecord| !judged.issues.is_empty() || judged.by == JudgedBy::Nobody;
+    let report = status.judged.as_ref().map(|one| &one.report);
     let rows = [
         ("kind", status.profile.as_ref().and_then(kind_words)),
-        ("judged", status.judged.as_ref().filter(with_news).map(judged_words)),
+        ("judged", report.filter(with_news).map(judged_words)),
         ("reviewed", status.reviewed.as_ref().map(reviewed_words)),
         ("assessed", status.assessed.as_ref().map(assessed_words)),
     ];
@@ -177,7 +175,7 @@ pub(super) fn judged(page: &mut Page, status: &StatusView) {
 }
 
 /// The newest report on a planner's plan.
-pub(super) fn judged_words(judged: &JudgedView) -> String {
+pub(super) fn judged_words(judged: &ValidationRecord) -> String {
     let high = judged.issues.iter().filter(|one| one.severity == Severity::High).count();
     let words = match (judged.issues.len(), judged.by) {
         (0, JudgedBy::Code | JudgedBy::Model) => "no issue, advice".to_owned(),
@@ -191,7 +189,7 @@ pub(super) fn judged_words(judged: &JudgedView) -> String {
 }
 
 /// The newest report across the phases of a pass.
-pub(super) fn reviewed_words(report: &ReviewView) -> String {
+pub(super) fn reviewed_words(report: &ReviewRecord) -> String {
     match report.because.as_str() {
         "" => {
             let issues = count(report.issues.len(), "issue");
@@ -202,7 +200,7 @@ pub(super) fn reviewed_words(report: &ReviewView) -> String {
 }
 
 /// The newest opinion about a pass that came to its end.
-pub(super) fn assessed_words(said: &AssessmentView) -> String {
+pub(super) fn assessed_words(said: &AssessmentRecord) -> String {
     match said.converged {
         None => format!("not assessed by a model: {}", line(&said.because)),
         Some(_) => {

@@ -3,7 +3,8 @@
 use descent_core::{
     doc::{self, Node},
     id::{AtomId, UnixMillis},
-    view::{CheckView, ChoiceView, FailedView, FlightView, QuestionView, StatusView},
+    state::{JudgedBy, Reason, RunStatus},
+    view::{ChoiceView, FailedView, FlightView, LeafView, QuestionView, StatusView},
 };
 
 use super::{
@@ -101,7 +102,7 @@ fn checks(page: &mut Page, status: &StatusView, now: UnixMillis) {
     let name_width = names.max().unwrap_or(0).min(page.width.saturating_sub(42).max(16));
     let mut label = Some(Line::label("checks"));
     // Those that do not hold are shown first, if not all have room.
-    let mut shown: Vec<&CheckView> = checks.iter().collect();
+    let mut shown: Vec<&LeafView> = checks.iter().collect();
     if checks.len() > CHECKS_MAX {
         shown.sort_by_key(|check| check.verdict.as_deref() == Some("pass"));
     }
@@ -284,18 +285,16 @@ fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     // While it runs, and under another agreement, the last ending is past.
     let has_ended = !matches!(status.status, "running" | "redirecting" | "aligned");
     if let Some(result) = status.last_result.as_ref().filter(|_| has_ended) {
-        let at = field(result, "at");
-        let age = if at.is_empty() { String::new() } else { format!(", {}", ago(at, now)) };
-        let (ending, reason) = (field(result, "result"), field(result, "reason"));
+        let at = result.at.as_ref().map(|at| format!(", {}", ago(at, now))).unwrap_or_default();
+        let ending = result.result.map_or("", RunStatus::word);
         // A stop explains itself.
-        let reason = Some(reason).filter(|reason| *reason != ending);
+        let reason = result.reason.map(Reason::word).filter(|reason| *reason != ending);
         let reason = reason.map(|reason| format!(" ({reason})")).unwrap_or_default();
-        page.push(Line::label("ended").plain(format!("{ending}{reason}{age}")));
-        let summary = field(result, "summary");
-        page.wrapped(Line::label(""), Meaning::Dim, summary, 2);
-        if let Some(answer) = result.get("output").filter(|one| field(one, "by") == "model") {
-            let text = field(answer, "text");
-            page.wrapped(Line::label("answer"), Meaning::Plain, text, ANSWER_LINES_MAX);
+        page.push(Line::label("ended").plain(format!("{ending}{reason}{at}")));
+        page.wrapped(Line::label(""), Meaning::Dim, &result.summary, 2);
+        let answer = result.output.as_ref();
+        if let Some(answer) = answer.filter(|one| one.by == Some(JudgedBy::Model)) {
+            page.wrapped(Line::label("answer"), Meaning::Plain, &answer.text, ANSWER_LINES_MAX);
         }
     }
     if let Some(path) = &status.workspace.path {
@@ -311,8 +310,8 @@ fn spent(status: &StatusView) -> String {
         n => Some(format!("{n} {many}")),
     };
     let of = |most: Option<String>| most.map(|most| format!(" of {most}")).unwrap_or_default();
-    let active =
-        format!("{}{} at work", time(spent.active_ms), of(status.budget.active_ms.map(length)));
+    let most = status.budget.time.as_ref().map(|most| length(most.ms));
+    let active = format!("{}{} at work", time(spent.active_ms), of(most));
     let iterations =
         status.budget.iterations.map(|most| format!("{} of {most} iterations", status.iteration));
     let parts = [
@@ -331,7 +330,7 @@ fn usage(status: &StatusView) -> Option<String> {
     let limits = [
         budget.calls.map(|most| count(most, "call")),
         budget.tokens.map(|most| format!("{most} tokens")),
-        budget.cost_usd.as_ref().map(|most| format!("${most}")),
+        budget.cost_usd.map(|most| format!("${}", most.text())),
     ];
     let limits: Vec<String> = limits.into_iter().flatten().collect();
     let spent = status.spent.usage.as_ref().map(used);

@@ -4,8 +4,8 @@ use descent_core::{
     doc::Node,
     event::{Clarity, Event},
     id::UnixMillis,
-    state::{SideFile, atom::Rest, record::Choices, side::LiesAt},
-    view::why::{Asking, AttemptView, TryView, Why},
+    state::{SideFile, Try, atom::Rest, record::Choices, side::LiesAt},
+    view::why::{Asking, AttemptView, Why},
 };
 
 use super::{
@@ -171,13 +171,13 @@ fn pairs(choices: &Choices) -> String {
 }
 
 /// Whether it is set aside in a context, and until when.
-fn rest(page: &mut Page, tried: &TryView) {
+fn rest(page: &mut Page, tried: &Try) {
     let under = bracketed("with ", &pairs(&tried.choices));
-    let text = match (tried.rest, tried.ended) {
+    let text = match (tried.rest, &tried.ended) {
         (Some(Rest::Resting), _) => format!(
             "since attempt {}: the same failure {}; goes on when nothing else is left",
             tried.attempts,
-            crate::render::times(tried.alike.unwrap_or(2))
+            crate::render::times(tried.alike.as_ref().map_or(2, |alike| alike.times))
         ),
         (Some(Rest::Woken), None) => "it goes on, since nothing else is left".to_owned(),
         (Some(Rest::Woken), Some(_)) | (None, _) => return,

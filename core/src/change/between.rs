@@ -1,23 +1,32 @@
 //! The changes that lead from one state to another, kind by kind. A difference of no kind decides nothing.
 
-use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
+use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 
 use super::{Change, ConstraintChange};
-use crate::state::limits;
 use crate::{
     doc,
     id::AtomId,
-    state::{Atom, AtomStatus, Extra, State},
+    state::{Atom, AtomStatus, Binding, Extra, State, limits},
 };
 
 /// All of them, of kinds that decide.
 pub fn changes(before: &State, after: &State) -> Vec<Change<'static>> {
     let mut changes: Vec<Change<'static>> = objective(before, after).into_iter().collect();
     changes.extend(constraints(before, after));
-    changes.extend(bindings(before, after));
-    changes.extend(guidance(before, after));
-    changes.extend(graph(before, after));
-    changes.extend(statuses(before, after));
+    let bindings = bindings(before, after).into_iter();
+    changes.extend(bindings.map(|(id, to)| Change::Binding(id, to)));
+    let guidance = guidance(before, after).into_iter();
+    changes.extend(guidance.map(|(id, words)| Change::Guidance(id, words)));
+    changes.extend(graph(before, after).into_iter().map(|(id, is_choice)| {
+        let atom = after.atom(&id);
+        if is_choice {
+            Change::Choice(id, atom.and_then(|atom| atom.selected()).cloned())
+        } else {
+            Change::Atom(id, atom.cloned())
+        }
+    }));
+    let statuses = statuses(before, after).into_iter();
+    changes.extend(statuses.map(|(id, status)| Change::Status(id, status)));
     changes
 }
 
@@ -43,7 +52,8 @@ pub(super) fn constraints(before: &State, after: &State) -> Vec<Change<'static>>
     changed.collect()
 }
 
-pub(super) fn bindings(before: &State, after: &State) -> Vec<Change<'static>> {
+/// Atoms with other results; `None` takes one out.
+pub(super) fn bindings(before: &State, after: &State) -> Vec<(AtomId, Option<Arc<Binding>>)> {
     let ids = after.bindings.keys().chain(before.bindings.keys());
     let ids: BTreeSet<&AtomId> = ids.collect();
     let changed = ids.into_iter().filter_map(|id| {
@@ -55,39 +65,35 @@ pub(super) fn bindings(before: &State, after: &State) -> Vec<Change<'static>> {
             }
             (None, Some(_)) | (Some(_), None) => false,
         };
-        (!is_same).then(|| Change::Binding(id.clone(), new.cloned()))
+        (!is_same).then(|| (id.clone(), new.cloned()))
     });
     changed.collect()
 }
 
 /// The words to tasks that stand in both.
-pub(super) fn guidance(before: &State, after: &State) -> Vec<Change<'static>> {
+pub(super) fn guidance(before: &State, after: &State) -> Vec<(AtomId, Vec<String>)> {
     let old = before.all_atoms();
     let changed = after.all_atoms().into_iter().filter_map(|(id, atom)| {
         let was = &old.get(id)?.task()?.spec.guidance;
         let is = &atom.task()?.spec.guidance;
-        (was != is).then(|| Change::Guidance(id.clone(), is.clone()))
+        (was != is).then(|| (id.clone(), is.clone()))
     });
     changed.collect()
 }
 
-/// Atoms and choices. Words of a person to an atom are no change of it.
-pub(super) fn graph(before: &State, after: &State) -> Vec<Change<'static>> {
+/// Atoms that differ, each with whether only its choice does. Words of a person to an atom are no change of it.
+pub(super) fn graph(before: &State, after: &State) -> Vec<(AtomId, bool)> {
     let (old, new) = (before.all_atoms(), after.all_atoms());
     let ids: BTreeSet<&AtomId> = old.keys().chain(new.keys()).copied().collect();
     let changed = ids.into_iter().filter_map(|id| {
-        let to = || Change::Atom(id.clone(), new.get(id).map(|atom| Arc::clone(atom)));
         let (Some(was), Some(is)) = (old.get(id), new.get(id)) else {
-            return Some(to());
+            return Some((id.clone(), false));
         };
         if Arc::ptr_eq(was, is) {
             return None;
         }
-        if shape(was) != shape(is) {
-            return Some(to());
-        }
-        let selected = is.selected();
-        (was.selected() != selected).then(|| Change::Choice(id.clone(), selected.cloned()))
+        let is_choice = shape(was) == shape(is);
+        (!is_choice || was.selected() != is.selected()).then(|| (id.clone(), is_choice))
     });
     changed.collect()
 }
@@ -122,11 +128,11 @@ fn shape(atom: &Atom) -> impl PartialEq + '_ {
     (digest, &atom.depends_on, atom.kids())
 }
 
-pub(super) fn statuses(before: &State, after: &State) -> Vec<Change<'static>> {
+pub(super) fn statuses(before: &State, after: &State) -> Vec<(AtomId, AtomStatus)> {
     let changed = after.atoms.iter().filter_map(|(id, atom)| {
         let old = before.atoms.get(id)?.task()?;
         let new = atom.task()?;
-        (old.status != new.status).then(|| Change::Status(id.clone(), new.status.clone()))
+        (old.status != new.status).then(|| (id.clone(), new.status.clone()))
     });
     changed.collect()
 }

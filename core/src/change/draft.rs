@@ -7,13 +7,13 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Adoption, Change, Consequence, between, doubts, lost_lines, ratings, told};
+use super::{Adoption, Change, between, corrections, kinds::atom_mut, lost_lines};
 use crate::{
     event::Event,
     id::{AtomId, AttemptId, Epoch, UnixMillis},
     state::{
-        Atom, AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText, State,
-        Try, TryEnd, atom_order,
+        AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText, State,
+        atom_order,
         encode::ChangeSet,
         limits,
         record::{CorrectionRecord, CorrectionType, InDoubtEntry, LostValue, UserCorrectionEntry},
@@ -21,12 +21,17 @@ use crate::{
     world::World,
 };
 
+/// The consequence of another graph or choice.
+pub(super) const GRAPH_REOPENED: &str = "results whose context no longer fits are open again";
+/// The consequence for attempts that end without being counted.
+pub(super) const FLIGHT_ENDS: &str = "what is in flight ends, and costs no attempt";
+
 pub(super) struct Draft<'d> {
     pub(super) state: State,
     pub(super) by: &'d str,
     /// The time of the new records.
     pub(super) at: String,
-    pub(super) effects: Vec<Consequence>,
+    pub(super) effects: Vec<String>,
     /// The values that gave way in a merge.
     pub(super) lost: Vec<LostValue>,
     /// Atoms that were taken out: none of them comes back as a forgotten result.
@@ -54,6 +59,19 @@ impl<'d> Draft<'d> {
         }
     }
 
+    /// Notes what follows from the change, in words.
+    pub(super) fn follows(&mut self, what: &str) {
+        self.effects.push(what.into());
+    }
+
+    /// Notes what follows for these atoms, unless there are none.
+    pub(super) fn follows_for(&mut self, what: &str, ids: &[AtomId]) {
+        if !ids.is_empty() {
+            let ids: Vec<&str> = ids.iter().map(AtomId::as_str).collect();
+            self.effects.push(alloc::format!("{what}: {}", ids.join(", ")));
+        }
+    }
+
     /// Adds a correction that holds the effects since the one before. The caller completes its keys; its id comes last.
     pub(super) fn correct(
         &mut self,
@@ -61,7 +79,7 @@ impl<'d> Draft<'d> {
         description: impl Into<String>,
     ) -> &mut CorrectionRecord {
         let effects = self.effects.get(self.attributed..).unwrap_or_default();
-        let changes = effects.iter().map(ToString::to_string).collect();
+        let changes = effects.to_vec();
         self.attributed = self.effects.len();
         let mut description: String = description.into();
         // A skip says its reason itself.
@@ -80,7 +98,7 @@ impl<'d> Draft<'d> {
 
     /// Adds one correction that names atoms, each list after its words, unless there are none.
     pub(super) fn correct_atoms(&mut self, kind: CorrectionType, lists: &[(&str, Vec<&AtomId>)]) {
-        self.correct_all(kind, told::lists(lists));
+        self.correct_all(kind, corrections::lists(lists));
     }
 
     /// Adds one correction with all of these texts, unless there are none.
@@ -114,9 +132,8 @@ impl<'d> Draft<'d> {
         // Read first: the consequences may open atoms too.
         let mut statuses = between::statuses(before, &self.state);
         for id in self.take_statuses() {
-            let mut known = statuses.iter();
-            if !known.any(|change| matches!(change, Change::Status(known, _) if *known == id)) {
-                statuses.push(Change::Status(id, AtomStatus::Pending));
+            if statuses.iter().all(|(known, _)| *known != id) {
+                statuses.push((id, AtomStatus::Pending));
             }
         }
         self.start_changed(before);
@@ -138,7 +155,7 @@ impl<'d> Draft<'d> {
         self.guidance_changed(before, &changes);
         let changes = between::graph(before, &self.state);
         self.graph_changed(before, &changes);
-        doubts::ask(&mut self.state, doubts::of_the_absent(before));
+        corrections::ask_about(&mut self.state, corrections::absent_doubts(before));
         self.statuses_changed(before, &statuses);
         if atom_order::is_other(&before.settled_order(), &self.state.settled_order()) {
             self.correct(CorrectionType::DagAdjustment, atom_order::MOVED);
@@ -155,10 +172,7 @@ impl<'d> Draft<'d> {
     /// Records changes by command of keys that no other correction tells of, such as `touches`.
     pub(super) fn other_keys_changed(&mut self, before: &State, changes: &[Change<'_>]) {
         let told = between::graph(before, &self.state);
-        let is_told = |id: &AtomId| {
-            let mut told = told.iter();
-            told.any(|change| matches!(change, Change::Atom(told, _) | Change::Choice(told, _) if told == id))
-        };
+        let is_told = |id: &AtomId| told.iter().any(|(told, _)| told == id);
         let mut changed = Vec::new();
         for change in changes {
             let Change::Atom(id, Some(wanted)) = change else {
@@ -170,7 +184,7 @@ impl<'d> Draft<'d> {
             }
         }
         let known = self.corrections();
-        let changed = told::atoms(before, &self.state, &changed);
+        let changed = corrections::atoms(before, &self.state, &changed);
         self.correct_all(CorrectionType::DagAdjustment, changed);
         self.count_pass(known);
     }
@@ -180,7 +194,7 @@ impl<'d> Draft<'d> {
         self.take_statuses();
         self.grant_anew();
         let mut what = "edited; what stood there before is not kept".to_string();
-        if let Some(unrated) = ratings::drop_from(&mut self.state) {
+        if let Some(unrated) = drop_ratings(&mut self.state) {
             what = alloc::format!("{what}; {unrated}");
         }
         self.open_within_limits(None);
@@ -207,13 +221,13 @@ impl<'d> Draft<'d> {
     }
 
     fn objective_changed(&mut self, before: &State) {
-        self.effects.push(Consequence::TrailCleared);
+        self.follows("the trail is cleared, every failed atom is open again");
         let objective = Arc::make_mut(&mut self.state.objective);
         if objective.raw_input.is_empty() && objective.goal != before.objective.goal {
             objective.raw_input.clone_from(&before.objective.goal);
         }
         // Entries that a person is still asked about stay.
-        self.state.trail = doubts::entries(&self.state).into();
+        self.state.trail = corrections::doubt_entries(&self.state).into();
         self.reopen_failed(|_, _| true);
         let run = Arc::make_mut(&mut self.state.run);
         run.grant = run.grant.as_ref().map(ChangeGrant::anew);
@@ -225,16 +239,13 @@ impl<'d> Draft<'d> {
         run.profile = None;
         run.epoch = Epoch(run.epoch.0 + 1);
         run.agree_anew();
-        let what = told::objective(before, &self.state);
+        let what = corrections::objective(before, &self.state);
         self.correct(CorrectionType::ObjectiveChange, what).trail_cleared = Some(true);
     }
 
-    fn graph_changed(&mut self, before: &State, changes: &[Change<'_>]) {
+    fn graph_changed(&mut self, before: &State, changes: &[(AtomId, bool)]) {
         let (mut added, mut removed, mut changed) = (Vec::new(), Vec::new(), Vec::new());
-        for change in changes {
-            let (Change::Atom(id, _) | Change::Choice(id, _)) = change else {
-                continue;
-            };
+        for (id, _) in changes {
             match (before.atom(id), self.state.atom(id)) {
                 (None, _) => added.push(id),
                 (Some(_), None) => removed.push(id),
@@ -243,7 +254,7 @@ impl<'d> Draft<'d> {
         }
         if !changes.is_empty() {
             self.grant_anew();
-            self.effects.push(Consequence::GraphReopened);
+            self.follows(GRAPH_REOPENED);
         }
         changed.iter().for_each(|id| self.take_mark(id));
         self.drop_verdicts(before, changed.iter().chain(&removed).copied());
@@ -255,12 +266,11 @@ impl<'d> Draft<'d> {
         let alone = were.difference(&are);
         let alone = alone.filter(|id| self.state.atom(id).is_some());
         let alone: Vec<AtomId> = alone.cloned().collect();
-        if !alone.is_empty() {
-            self.effects.push(Consequence::NewRoots(alone));
-        }
-        let changed = told::atoms(before, &self.state, &changed);
+        let roots = "nobody's part any more, and to be solved like every other root";
+        self.follows_for(roots, &alone);
+        let changed = corrections::atoms(before, &self.state, &changed);
         let lists = [("added", added), ("removed", removed)];
-        let lists = told::lists(&lists).into_iter().chain(changed);
+        let lists = corrections::lists(&lists).into_iter().chain(changed);
         self.correct_all(CorrectionType::DagAdjustment, lists);
     }
 
@@ -268,9 +278,8 @@ impl<'d> Draft<'d> {
     fn drop_verdicts<'i>(&mut self, before: &State, mut changed: impl Iterator<Item = &'i AtomId>) {
         let has_result = |id| {
             let task = before.atom(id).and_then(|atom| atom.task());
-            let is_parked = |one: &Try| matches!(one.ended, Some(TryEnd::Parked(_)));
-            before.bindings.contains_key(id)
-                || task.is_some_and(|one| one.tries.iter().any(is_parked))
+            let mut tries = task.into_iter().flat_map(|task| &task.tries);
+            before.bindings.contains_key(id) || tries.any(|one| one.parked().is_some())
         };
         if changed.any(has_result) {
             Arc::make_mut(&mut self.state.run).verdicts = Default::default();
@@ -279,18 +288,13 @@ impl<'d> Draft<'d> {
 
     /// A person looked at the atom and changed it, its result, or what is said to it.
     pub(super) fn take_mark(&mut self, id: &AtomId) {
-        let is_marked = |atom: &Atom| atom.task().is_some_and(|task| task.attention.is_some());
-        let atom = match self.state.bindings.get_mut(id) {
-            Some(binding) => is_marked(&binding.of).then(|| {
-                let binding: &mut Binding = Arc::make_mut(binding);
-                &mut binding.of
-            }),
-            None => {
-                let atom = self.state.atoms.get_mut(id);
-                atom.filter(|atom| is_marked(atom))
-            }
-        };
-        if let Some(task) = atom.map(Arc::make_mut).and_then(Atom::task_mut) {
+        let task = self.state.atom(id).and_then(|atom| atom.task());
+        if task.is_none_or(|task| task.attention.is_none()) {
+            return;
+        }
+        if let Ok(atom) = atom_mut(&mut self.state, id)
+            && let Some(task) = atom.task_mut()
+        {
             task.attention = None;
         }
     }
@@ -303,13 +307,10 @@ impl<'d> Draft<'d> {
         }
     }
 
-    fn bindings_changed(&mut self, before: &State, changes: &[Change<'_>]) {
+    fn bindings_changed(&mut self, before: &State, changes: &[(AtomId, Option<Arc<Binding>>)]) {
         let (mut overwritten, mut forgotten) = (Vec::new(), Vec::new());
         let mut given_back = Vec::new();
-        for change in changes {
-            let Change::Binding(id, to) = change else {
-                continue;
-            };
+        for (id, to) in changes {
             if to.is_some() {
                 self.overwrite(id);
                 overwritten.push(id);
@@ -328,7 +329,7 @@ impl<'d> Draft<'d> {
         // An atom that is taken out with its result is told as removed.
         forgotten.retain(|id| !self.removed.contains(*id) || self.state.atom(id).is_some());
         if has_dependents && !(overwritten.is_empty() && forgotten.is_empty()) {
-            self.effects.push(Consequence::DependentsReopened);
+            self.follows("what depends on them is open again");
         }
         let is_bare = |id: &&&AtomId| {
             let binding = self.state.bindings.get(**id);
@@ -336,23 +337,18 @@ impl<'d> Draft<'d> {
         };
         let bare: Vec<AtomId> =
             overwritten.iter().filter(is_bare).map(|id| (*id).clone()).collect();
-        if !bare.is_empty() {
-            self.effects.push(Consequence::ResultsWithoutFiles(bare));
-        }
-        let overwritten = told::results(before, &self.state, &overwritten);
-        let forgotten = told::lists(&[("bindings forgotten:", forgotten)]);
+        self.follows_for("no file comes with a result that you write", &bare);
+        let overwritten = corrections::results(before, &self.state, &overwritten);
+        let forgotten = corrections::lists(&[("bindings forgotten:", forgotten)]);
         let all = overwritten.into_iter().chain(forgotten);
         self.correct_all(CorrectionType::BindingsOverride, all);
     }
 
     /// Retries a failed, invalid or doubtful atom that a person set to pending. Only the program decides whether an
     /// atom has come to its end: a status is no refutation.
-    fn statuses_changed(&mut self, before: &State, changes: &[Change<'_>]) {
+    fn statuses_changed(&mut self, before: &State, changes: &[(AtomId, AtomStatus)]) {
         let (mut opened, mut asked) = (Vec::new(), Vec::new());
-        for change in changes {
-            let Change::Status(id, status) = change else {
-                continue;
-            };
+        for (id, status) in changes {
             if self.set_by_hand(before, id, status) {
                 match status {
                     AtomStatus::Pending => opened.push(id),
@@ -404,7 +400,7 @@ impl<'d> Draft<'d> {
     /// Writes the corrections. `before` is the committed state that the draft began from; without it every record is
     /// written anew. `what` describes the whole.
     pub(super) fn close(mut self, before: Option<&State>, what: String) -> Adoption {
-        let effects: Vec<String> = self.effects.iter().map(ToString::to_string).collect();
+        let effects = self.effects.clone();
         let lost_lines = lost_lines(&self.lost);
         let kind = match self.corrections.as_slice() {
             [one] => one.told_as(),
@@ -428,5 +424,17 @@ impl<'d> Draft<'d> {
             effects: self.effects,
             events: Vec::from([Event::Corrected { kind, what, effects, lost: lost_lines }]),
         }
+    }
+}
+
+/// Drops the ratings of a state with its question to a judge; the words for it, if there were ratings.
+pub(super) fn drop_ratings(state: &mut State) -> Option<String> {
+    if state.run.ratings.is_empty() && state.run.consult.is_none() {
+        return None;
+    }
+    match Arc::make_mut(&mut state.run).drop_ratings() {
+        0 => None,
+        1 => Some("1 rating is dropped: it is asked for again".to_string()),
+        n => Some(alloc::format!("{n} ratings are dropped: they are asked for again")),
     }
 }

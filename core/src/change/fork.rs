@@ -1,13 +1,18 @@
-//! A second state that begins at this one: another lineage, with its parent recorded.
+//! States of another beginning: a second lineage that begins at this one, with its parent recorded, and a state of
+//! another hand, whose ratings decide nothing.
 //!
 //! Not here: its place, and its needs from the repository.
 
-use alloc::sync::Arc;
+use alloc::{string::ToString, sync::Arc};
 
+use super::{
+    Adoption,
+    draft::{Draft, drop_ratings},
+};
 use crate::{
     doc::Node,
-    id::{Epoch, Lineage, Serial},
-    state::{Control, Spent, State},
+    id::{Epoch, Lineage, Serial, UnixMillis},
+    state::{Control, Spent, State, record::CorrectionType},
 };
 
 /// A fork takes along what was agreed, found and tried. Attempts in flight, requests and spending stay with the parent.
@@ -36,4 +41,17 @@ pub fn fork(parent: &State, lineage: Lineage) -> State {
     ]);
     run.parent = Some(from);
     state
+}
+
+/// The state without its ratings and its question to a judge; `None` if it has none.
+pub fn unrated(before: &State, by: &str, now: UnixMillis) -> Option<Adoption> {
+    if before.run.ratings.is_empty() && before.run.consult.is_none() {
+        return None;
+    }
+    let mut draft = Draft::new(before.clone(), by, now);
+    let told = drop_ratings(&mut draft.state);
+    let told = told.unwrap_or_else(|| "a question to a judge is dropped".to_string());
+    draft.correct(CorrectionType::Resolution, told.as_str());
+    draft.count_pass(0);
+    Some(draft.close(Some(before), told))
 }

@@ -1,15 +1,16 @@
-//! The kinds of change, the outcome of a change, and the reasons for refusing one.
+//! The kinds of change, how each is made on a state, its outcome, and the reasons for refusing one.
+//!
+//! Not here: the consequences, which are drawn afterwards (`draft`).
 
 use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
 use core::fmt;
 
-use super::Consequence;
 use crate::{
     doc::{Fault, Node},
     event::Event,
     id::{AtomId, AttemptId, CommitId, TreeId},
     state::{
-        Atom, AtomStatus, Binding, Constraints, CorrectionRecord, FreeValue, Objective,
+        Atom, AtomStatus, Binding, Body, Constraints, CorrectionRecord, FreeValue, Objective,
         StartedFrom, State,
         encode::ChangeSet,
         fields::Findings,
@@ -100,8 +101,17 @@ pub struct Adoption {
     pub touched: ChangeSet,
     /// The time of the new records.
     pub at: String,
-    pub effects: Vec<Consequence>,
+    /// Its consequences, in words.
+    pub effects: Vec<String>,
     pub events: Vec<Event>,
+}
+
+impl Adoption {
+    /// A next state of which nothing follows.
+    pub(super) fn of(before: &State, state: State, at: String, events: Vec<Event>) -> Self {
+        let touched = ChangeSet::between(before, &state);
+        Self { state, touched, at, effects: Vec::new(), events }
+    }
 }
 
 impl From<Transition> for Adoption {
@@ -158,4 +168,132 @@ impl ConstraintChange {
             None => Ok(Self { key, value: Some(value) }),
         }
     }
+}
+
+/// Gives the number of changes that were made here.
+pub(super) fn set(state: &mut State, changes: &[Change<'_>]) -> Result<usize, ChangeRefusal> {
+    let mut made = constraints(state, changes)?;
+    for change in changes {
+        made += usize::from(one(state, change)?);
+    }
+    Ok(made)
+}
+
+/// All of them at once, since they may be valid only together.
+fn constraints(state: &mut State, changes: &[Change<'_>]) -> Result<usize, ChangeRefusal> {
+    let changes = changes.iter().filter_map(|change| {
+        let Change::Constraint(change) = change else {
+            return None;
+        };
+        Some(change)
+    });
+    let changes: Vec<&ConstraintChange> = changes.collect();
+    let made = changes.len();
+    if made == 0 {
+        return Ok(0);
+    }
+    let before = &state.objective.constraints;
+    let after = constraints_with(before, changes)?;
+    if state.run.id.is_some() && after.workspace() != before.workspace() {
+        return Err(ChangeRefusal::WorkspaceIsFixed);
+    }
+    Arc::make_mut(&mut state.objective).constraints = after;
+    Ok(made)
+}
+
+/// Constraints with changes applied; the last change of a key counts.
+pub fn constraints_with<'c>(
+    constraints: &Constraints,
+    changes: impl IntoIterator<Item = &'c ConstraintChange>,
+) -> Result<Constraints, ChangeRefusal> {
+    let mut node = constraints.node();
+    for change in changes {
+        node = limits::with(&node, &change.key, change.value.clone());
+    }
+    let read = Constraints::read(&node, "", &mut Findings::default());
+    read.ok_or(ChangeRefusal::Unreadable)
+}
+
+/// Whether it is a change of this kind.
+fn one(state: &mut State, change: &Change<'_>) -> Result<bool, ChangeRefusal> {
+    match change {
+        Change::Objective(objective) => {
+            let mut objective = (**objective).clone();
+            objective.constraints = state.objective.constraints.clone();
+            state.objective = Arc::new(objective);
+        }
+        Change::Atom(id, Some(atom)) => put_atom(state, id, atom),
+        Change::Atom(id, None) | Change::Removal(id) => {
+            state.atoms.remove(id);
+            state.bindings.remove(id);
+        }
+        Change::Choice(group, to) => {
+            let atom = atom_mut(state, group)?;
+            if let Body::Any { selected, .. } = &mut atom.body {
+                selected.clone_from(to);
+            }
+        }
+        Change::Binding(id, Some(binding)) => {
+            state.atoms.remove(id);
+            state.bindings.insert(id.clone(), Arc::clone(binding));
+        }
+        Change::Binding(id, None) => {
+            let result = state.bindings.remove(id);
+            state.atoms.extend(result.map(|result| (id.clone(), Arc::clone(&result.of))));
+        }
+        Change::Plan(plan) => state.plan = Some(Arc::clone(plan)),
+        Change::Start(start) => set_start(state, start),
+        Change::Guidance(id, words) => {
+            if let Some(task) = atom_mut(state, id)?.task_mut() {
+                Arc::make_mut(&mut task.spec).guidance.clone_from(words);
+            }
+        }
+        Change::Status(id, status) => {
+            if let Some(task) = atom_mut(state, id)?.task_mut() {
+                task.status = status.clone();
+            }
+        }
+        Change::Constraint(_)
+        | Change::Retry(_)
+        | Change::Unblock(_)
+        | Change::Answer(_)
+        | Change::Resolution(..)
+        | Change::Undo(_) => {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Puts an atom where it stands: by itself, or in its result.
+pub(super) fn put_atom(state: &mut State, id: &AtomId, atom: &Arc<Atom>) {
+    match state.bindings.get_mut(id) {
+        Some(binding) => Arc::make_mut(binding).of = Arc::clone(atom),
+        None => drop(state.atoms.insert(id.clone(), Arc::clone(atom))),
+    }
+}
+
+/// An atom where it stands: by itself, or in its result.
+pub(super) fn atom_mut<'s>(
+    state: &'s mut State,
+    id: &AtomId,
+) -> Result<&'s mut Atom, ChangeRefusal> {
+    if let Some(atom) = state.atoms.get_mut(id) {
+        return Ok(Arc::make_mut(atom));
+    }
+    match state.bindings.get_mut(id) {
+        Some(binding) => Ok(Arc::make_mut(&mut Arc::make_mut(binding).of)),
+        None => Err(ChangeRefusal::NoAtom(id.clone())),
+    }
+}
+
+/// Puts the run on that start. The tree is the start's until the loop has rebuilt it.
+fn set_start(state: &mut State, start: &StartedFrom) {
+    let run = Arc::make_mut(&mut state.run);
+    run.head = Some(start.commit.clone());
+    run.started_from = Some(start.clone());
+    run.line = Default::default();
+    run.delivered = None;
+    // Verdicts are on trees of the earlier start: none of them may be delivered.
+    run.verdicts = Default::default();
 }

@@ -7,19 +7,18 @@
 //! person typed is in the outcome or among the lost values.
 
 mod graph;
-mod lists;
-mod lost_values;
 pub(super) mod plan;
 mod run;
 mod tree;
-mod valid;
 
-use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
+use alloc::{collections::BTreeSet, string::ToString, sync::Arc, vec::Vec};
 
-pub use lost_values::{LOST_MAX, lost_lines};
+use graph::AtomEntry;
+use tree::{Rule, Trees};
 
 use crate::{
-    doc::Node,
+    doc::{self, Node},
+    graph::validate,
     id::{AtomId, Serial},
     state::{
         Control, Objective, State, atom_order,
@@ -27,7 +26,8 @@ use crate::{
         record::LostValue,
     },
 };
-use tree::{Rule, Trees};
+
+pub use tree::{LOST_MAX, lost_lines};
 
 /// The outcome of an edit: the state that holds it, before it is counted as a commit, and the lost values.
 #[derive(Debug, Clone)]
@@ -62,13 +62,13 @@ pub fn merge(base: Option<&State>, ours: Option<&State>, theirs: &State) -> Merg
     head(&sides, &mut trees, &mut merged.state);
     records(&sides, &mut trees, &mut merged.state);
     run::notebook(&sides, &mut trees, &mut merged.state);
-    lists::trail(&sides, &mut trees, &mut merged.state);
-    lists::corrections(&sides, &mut trees, &mut merged.state);
+    run::trail(&sides, &mut trees, &mut merged.state);
+    run::corrections(&sides, &mut trees, &mut merged.state);
     graph::graph(&sides, &mut trees, &mut merged);
     order(&sides, &mut merged.state);
-    valid::make_valid(&sides, &mut trees, &mut merged);
+    make_valid(&sides, &mut trees, &mut merged);
     said(base, &mut merged.state);
-    merged.lost = lost_values::capped(trees.lost);
+    merged.lost = tree::capped(trees.lost);
     let seal = |state: &State| StateText::of(state).seal(state);
     let is_as_ours = || seal(&merged.state) == seal(ours);
     merged.saved_again = (theirs.serial < ours.serial && is_as_ours()).then_some(theirs.serial);
@@ -196,4 +196,85 @@ fn records(sides: &Sides<'_>, trees: &mut Trees, merged: &mut State) {
     let node = trees.record(nodes.each_ref().map(Option::as_ref), "/control", |_| Rule::EDIT);
     let read = node.and_then(|node| tree::read(&node, Control::read));
     merged.control = read.map_or_else(|| Arc::clone(&sides.theirs.control), Arc::new);
+}
+
+fn make_valid(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
+    if validate::check_made(&merged.state).is_empty() {
+        return;
+    }
+    put_back(sides, trees, merged);
+    if validate::check_made(&merged.state).is_empty() {
+        return;
+    }
+    graph_of_ours(sides, trees, merged);
+    if !validate::check_made(&merged.state).is_empty() {
+        limits_of_ours(sides, trees, &mut merged.state);
+    }
+}
+
+/// Brings back an atom that one side took out and the other came to need.
+fn put_back(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
+    let there = |id: &AtomId| {
+        let mut sides = [sides.ours, sides.theirs].into_iter();
+        sides.find_map(|state| AtomEntry::of(state, id))
+    };
+    // Each round restores an atom that no earlier round did.
+    loop {
+        let missing = missing(&merged.state).into_iter();
+        let found: Vec<_> = missing.filter_map(|id| Some((there(&id)?, id))).collect();
+        if found.is_empty() {
+            return;
+        }
+        for (entry, id) in found {
+            entry.place(&id, &mut merged.state);
+            merged.removed.remove(&id);
+            trees.program(&doc::pointer_push("/work_graph/atoms", id.as_str()), None);
+        }
+    }
+}
+
+/// Ids that are named but missing.
+fn missing(state: &State) -> BTreeSet<AtomId> {
+    let all = state.all_atoms();
+    let named = all.values().flat_map(|atom| atom.depends_on.iter().chain(atom.kids()));
+    named.filter(|id| !all.contains_key(id)).cloned().collect()
+}
+
+/// Takes the committed graph whole, and reports all differences of the edit.
+fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
+    let base = sides.base.unwrap_or(sides.ours);
+    let node = |state: &State, id: &AtomId| state.atom(id).map(|atom| atom.node());
+    for (id, edited) in sides.theirs.all_atoms() {
+        let edited = edited.node();
+        if node(base, id).as_ref() != Some(&edited)
+            && node(sides.ours, id).as_ref() != Some(&edited)
+        {
+            let at = doc::pointer_push("/work_graph/atoms", id.as_str());
+            trees.program(&at, Some(edited));
+        }
+    }
+    for (id, binding) in sides.theirs.bindings.iter() {
+        let edited = binding.node();
+        let is_known = |state: &State| state.bindings.get(id).is_some_and(|it| it.node() == edited);
+        if !is_known(base) && !is_known(sides.ours) {
+            trees.program(&doc::pointer_push("/bindings", id.as_str()), Some(edited));
+        }
+    }
+    for id in base.all_atoms().into_keys() {
+        if sides.theirs.atom(id).is_none() {
+            trees.program(&doc::pointer_push("/work_graph/atoms", &id.to_string()), None);
+        }
+    }
+    merged.removed.clear();
+    merged.state.atoms.clone_from(&sides.ours.atoms);
+    merged.state.bindings.clone_from(&sides.ours.bindings);
+    merged.state.order.clone_from(&sides.ours.order);
+}
+
+/// Takes the committed limits if the graph does not fit the edit's: its depth, its workspace.
+fn limits_of_ours(sides: &Sides<'_>, trees: &mut Trees, state: &mut State) {
+    let edited = state.objective.constraints.node();
+    trees.program("/objective/constraints", Some(edited));
+    let constraints = sides.ours.objective.constraints.clone();
+    Arc::make_mut(&mut state.objective).constraints = constraints;
 }

@@ -3,7 +3,6 @@
 //! Not here: the reading of flags and files (`cli`), and what follows from the changes (`draft`).
 
 mod graph;
-mod plan;
 
 use alloc::{
     borrow::ToOwned,
@@ -15,10 +14,12 @@ use alloc::{
 };
 
 use super::{
-    Adoption, Change, ChangeRefusal, Consequence, ConstraintChange, draft::Draft, make, unblock,
+    Adoption, Change, ChangeRefusal, ConstraintChange,
+    draft::{Draft, FLIGHT_ENDS},
+    make, unblock,
 };
 use crate::{
-    doc::{self, Fault, Node, Span, did_you_mean},
+    doc::{self, Fault, Node, did_you_mean},
     graph::validate,
     id::{AtomId, UnixMillis},
     plan as agreement,
@@ -27,7 +28,7 @@ use crate::{
         Atom, AtomStatus, Binding, Objective, StartedFrom, State,
         binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
         decode::decode,
-        encode::{ChangeSet, StateText},
+        encode::StateText,
         objective::RequestKind,
         value::FieldValue,
     },
@@ -58,8 +59,10 @@ pub struct Redirect {
     pub into: Option<AtomId>,
     /// Atoms that go, with all below them.
     pub removed: Vec<AtomId>,
-    pub selected: Vec<GroupChoice>,
-    pub results: Vec<PersonsResult>,
+    /// The choices that groups shall have.
+    pub selected: BTreeMap<AtomId, AtomId>,
+    /// Results by a person's word.
+    pub results: BTreeMap<AtomId, String>,
     /// Atoms whose results are taken out: they are made again.
     pub forgotten: Vec<AtomId>,
     /// Atoms whose failures count no more.
@@ -70,20 +73,6 @@ pub struct Redirect {
     pub plan: Option<Arc<State>>,
     /// The start of the run from now on; its objects are kept already.
     pub start: Option<StartedFrom>,
-}
-
-/// A choice that a group shall have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GroupChoice {
-    pub group: AtomId,
-    pub choice: AtomId,
-}
-
-/// A result by a person's word.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PersonsResult {
-    pub atom: AtomId,
-    pub text: String,
 }
 
 impl Redirect {
@@ -116,7 +105,7 @@ impl Redirect {
         let count = self.count();
         if count > CHANGES_MAX {
             let message = format!("{count} changes in one redirect, the limit is {CHANGES_MAX}");
-            return Err(Vec::from([fault("too-many", "", message, None)]));
+            return Err(Vec::from([Fault::at("too-many", "", message, None)]));
         }
         let mut reading = Reading {
             redirect: self,
@@ -157,9 +146,7 @@ pub fn redirect(
     let mut in_flight: Vec<AtomId> = in_flight.map(|intent| intent.atom.clone()).collect();
     in_flight.sort();
     in_flight.dedup();
-    if !in_flight.is_empty() {
-        draft.effects.push(Consequence::FlightEnds(in_flight));
-    }
+    draft.follows_for(FLIGHT_ENDS, &in_flight);
     make(&mut draft, changes, check)?;
     Arc::make_mut(&mut draft.state.run).agree_anew();
     draft.measure();
@@ -177,13 +164,7 @@ pub fn keep_plan(before: &State, plan: &State, now: UnixMillis) -> Result<Adopti
     let mut state = before.clone();
     state.serial = before.serial.next();
     state.plan.clone_from(&plan.plan);
-    Ok(Adoption {
-        touched: ChangeSet::between(before, &state),
-        state,
-        at: now.rfc3339(),
-        effects: Vec::new(),
-        events: Vec::new(),
-    })
+    Ok(Adoption::of(before, state, now.rfc3339(), Vec::new()))
 }
 
 /// The state with a redirect taken back that waits for its change.
@@ -224,8 +205,8 @@ struct Reading<'r> {
 }
 
 impl Reading<'_> {
-    fn fault(&mut self, rule: &'static str, pointer: &str, message: String, hint: Option<String>) {
-        self.faults.push(fault(rule, pointer, message, hint));
+    fn fault(&mut self, rule: &'static str, pointer: &str, message: String, hint: Option<&str>) {
+        self.faults.push(Fault::at(rule, pointer, message, hint));
     }
 
     /// The person's tree moved on; the same commit is no change.
@@ -281,26 +262,26 @@ impl Reading<'_> {
                     None => below(id),
                 };
                 let message = format!("{id} has no result");
-                self.fault("not-resolved", &place(id), message, Some(hint));
+                self.fault("not-resolved", &place(id), message, Some(&hint));
             }
         }
-        for result in &redirect.results {
-            let Some(atom) = self.atom(&result.atom) else {
+        for (id, text) in &redirect.results {
+            let Some(atom) = self.atom(id) else {
                 continue;
             };
-            match binding(state, atom, result, self.at) {
+            match binding(state, id, atom, text, self.at) {
                 Some(binding) => {
-                    let change = Change::Binding(result.atom.clone(), Some(Arc::new(binding)));
+                    let change = Change::Binding(id.clone(), Some(Arc::new(binding)));
                     self.changes.push(change);
                 }
                 None => {
-                    let (bytes, id) = (result.text.len(), &result.atom);
+                    let bytes = text.len();
                     let message = format!(
                         "the result of {id} has {bytes} bytes, the limit is {VALUE_BYTES_MAX}"
                     );
                     let hint = "put it into a file of the project, and name that file";
                     let at = doc::pointer_push("/bindings", id.as_str());
-                    self.fault("too-large", &at, message, Some(hint.to_owned()));
+                    self.fault("too-large", &at, message, Some(hint));
                 }
             }
         }
@@ -332,7 +313,7 @@ impl Reading<'_> {
             };
             match refused {
                 Some((message, hint)) => {
-                    self.fault("not-failed", &place(id), message, Some(hint));
+                    self.fault("not-failed", &place(id), message, Some(&hint));
                 }
                 None => self.changes.push(Change::Retry(id.clone())),
             }
@@ -358,7 +339,7 @@ impl Reading<'_> {
         if self.gone.contains(id) {
             let message = format!("{id} is taken out by this redirect");
             let hint = "leave out one of the two";
-            self.fault("taken-out", &place(id), message, Some(hint.to_owned()));
+            self.fault("taken-out", &place(id), message, Some(hint));
             return None;
         }
         let found = state.atom(id).cloned();
@@ -372,17 +353,18 @@ impl Reading<'_> {
 /// A result by a person. It takes the place of the atom's own words, and leaves its change of the tree.
 pub(super) fn binding(
     state: &State,
+    id: &AtomId,
     atom: Arc<Atom>,
-    result: &PersonsResult,
+    text: &str,
     at: &str,
 ) -> Option<Binding> {
-    let text = result.text.trim();
+    let text = text.trim();
     let is_long = text.chars().count() > SUMMARY_CHARS_MAX;
     let value = is_long.then(|| Node::string(text));
     if value.as_ref().is_some_and(|value| doc::write_compact(value).len() > VALUE_BYTES_MAX) {
         return None;
     }
-    let earlier = state.bindings.get(&result.atom);
+    let earlier = state.bindings.get(id);
     let earlier = earlier.map(|binding| (**binding).clone());
     Some(Binding {
         summary: text.chars().take(SUMMARY_CHARS_MAX).collect(),
@@ -400,7 +382,7 @@ pub(super) fn binding(
 pub(super) fn no_such_atom(state: &State, id: &AtomId) -> Fault {
     let atoms = state.all_atoms();
     let hint = did_you_mean(id.as_str(), atoms.keys().map(|id| id.as_str()));
-    fault("no-such-atom", &place(id), format!("no atom is named {id}"), hint)
+    Fault::at("no-such-atom", &place(id), format!("no atom is named {id}"), hint.as_deref())
 }
 
 fn below(group: &AtomId) -> String {
@@ -409,13 +391,4 @@ fn below(group: &AtomId) -> String {
 
 pub(super) fn place(id: &AtomId) -> String {
     doc::pointer_push("/work_graph/atoms", id.as_str())
-}
-
-pub(super) fn fault(
-    rule: &'static str,
-    pointer: &str,
-    message: String,
-    hint: Option<String>,
-) -> Fault {
-    Fault { span: Span::new(0, 0), pointer: pointer.to_owned(), rule, message, hint }
 }

@@ -1,12 +1,18 @@
-//! Opens atoms again after a person's edit: a raised limit, a status, another goal.
+//! Opens atoms again after a person's change: a raised limit, a status, another goal, another start.
+//!
+//! Invariant: no effect outside of the tree is repeated for another start. Not here: which results still apply (the loop
+//! finds out when it rebuilds).
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
-use super::{Change, Consequence, draft::Draft};
+use super::{
+    Change,
+    draft::{Draft, GRAPH_REOPENED},
+};
 use crate::{
-    id::AtomId,
+    id::{AtomId, CommitId},
     state::{
-        AtomStatus, Constraints, Extra, State, Task, Try, TryEnd,
+        Atom, AtomStatus, Binding, Constraints, Extra, State, Task, Try, TryEnd,
         record::{CorrectionType, LostValue, Winner},
     },
 };
@@ -16,19 +22,12 @@ impl Draft<'_> {
     /// under the present ones.
     pub(super) fn open_within_limits(&mut self, before: Option<&Constraints>) {
         let now = self.state.objective.constraints.clone();
-        let is_raised = |limit: fn(&Constraints) -> u32, used: u32| {
-            used >= before.map_or(0, limit) && used < limit(&now)
-        };
         let has_attempts = self.reopen_failed(|_, (tried, is_action)| {
-            let limit = if is_action {
-                |constraints: &Constraints| constraints.max_attempts(true)
-            } else {
-                |constraints: &Constraints| constraints.max_attempts(false)
-            };
-            is_raised(limit, tried)
+            let most = |constraints: &Constraints| constraints.max_attempts(is_action);
+            tried >= before.map_or(0, most) && tried < most(&now)
         });
         if has_attempts {
-            self.effects.push(Consequence::LimitReopened);
+            self.follows("what a raised limit had ended is open again");
         }
     }
 
@@ -66,13 +65,10 @@ impl Draft<'_> {
     }
 
     /// Tries tasks anew that a person says something else to. Their context is another one by that.
-    pub(super) fn guidance_changed(&mut self, before: &State, changes: &[Change<'_>]) {
+    pub(super) fn guidance_changed(&mut self, before: &State, changes: &[(AtomId, Vec<String>)]) {
         let mut said: BTreeMap<String, Vec<&AtomId>> = BTreeMap::new();
         let (mut guided, mut has_results) = (Vec::new(), false);
-        for change in changes {
-            let Change::Guidance(id, words) = change else {
-                continue;
-            };
+        for (id, words) in changes {
             let atom = self.state.atoms.get_mut(id);
             if let Some(task) = atom.and_then(|atom| Arc::make_mut(atom).task_mut()) {
                 if task.status == AtomStatus::NeedsGuidance {
@@ -102,11 +98,9 @@ impl Draft<'_> {
         for ids in said.values() {
             ids.iter().for_each(|id| self.take_mark(id));
         }
-        if !guided.is_empty() {
-            self.effects.push(Consequence::Guided(guided));
-        }
+        self.follows_for("tried anew with these words", &guided);
         if has_results {
-            self.effects.push(Consequence::GraphReopened);
+            self.follows(GRAPH_REOPENED);
         }
         let texts = said.iter().map(|(words, ids)| {
             let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
@@ -183,5 +177,105 @@ fn open(task: &mut Task, was: &AtomStatus) {
     };
     for tried in task.tries.iter_mut().filter(counts) {
         tried.forget_failures();
+    }
+}
+
+/// Digits of a commit that tell it apart.
+const COMMIT_CHARS: usize = 12;
+
+/// Whether both states have a start, and not the same one.
+pub(super) fn is_other_start(before: &State, after: &State) -> bool {
+    let (before, after) = (&before.run.started_from, &after.run.started_from);
+    let both = before.as_ref().zip(after.as_ref());
+    both.is_some_and(|(before, after)| before.commit != after.commit)
+}
+
+/// Takes the refutations out of the trail: they are true of their own start alone. Returns whether there were any.
+pub(super) fn forget_refutations(state: &mut State) -> bool {
+    let is_refuted = state.trail.iter().any(|entry| entry.refuted().is_some());
+    if is_refuted {
+        state.trail.retain(|entry| entry.refuted().is_none());
+    }
+    is_refuted
+}
+
+impl Draft<'_> {
+    pub(super) fn start_changed(&mut self, before: &State) {
+        if !is_other_start(before, &self.state) {
+            return;
+        }
+        let start = before.run.started_from.as_ref();
+        let earlier = start.map(|start| start.commit.clone());
+        let carried = "what is solved is carried onto the new start where it applies, and made again where not";
+        self.follows(carried);
+        let has_refuted = forget_refutations(&mut self.state);
+        if self.reopen_failed(|_, _| true) || has_refuted {
+            self.follows("every failed atom is open again, and no selection counts as refuted");
+        }
+        let outside = self.move_records(earlier.as_ref());
+        self.follows_for("not made again, for it happened outside", &outside);
+        let (from, to) = (short(before), short(&self.state));
+        let what = alloc::format!("the start moved from {from} to {to}");
+        self.correct(CorrectionType::StartChange, what);
+    }
+
+    /// Gives every repair back, and settles what happened outside of the tree. Gives the atoms of these.
+    fn move_records(&mut self, earlier: Option<&CommitId>) -> Vec<AtomId> {
+        let mut outside = Vec::new();
+        for (_, atom) in self.state.atoms.iter_mut() {
+            if needs_move(atom) {
+                move_atom(Arc::make_mut(atom), earlier, 1);
+            }
+        }
+        for (id, binding) in self.state.bindings.iter_mut() {
+            let is_outside = is_outside(&binding.of);
+            let binding = Arc::make_mut(binding);
+            move_result(binding, is_outside, earlier);
+            if needs_move(&binding.of) {
+                move_atom(Arc::make_mut(&mut binding.of), earlier, 0);
+            }
+            if is_outside {
+                outside.push(id.clone());
+            }
+        }
+        outside
+    }
+}
+
+fn short(state: &State) -> String {
+    let start = state.run.started_from.as_ref();
+    let digits = start.into_iter().flat_map(|start| start.commit.as_str().chars());
+    digits.take(COMMIT_CHARS).collect()
+}
+
+fn is_outside(atom: &Atom) -> bool {
+    atom.task().is_some_and(|task| !task.spec.effect.is_in_tree())
+}
+
+fn needs_move(atom: &Atom) -> bool {
+    let touches = |tried: &Try| tried.repairs > 0 || matches!(tried.ended, Some(TryEnd::Parked(_)));
+    atom.task().is_some_and(|task| task.tries.iter().any(touches))
+}
+
+/// `kept`: the repairs that tell of an open atom that it is under repair.
+fn move_atom(atom: &mut Atom, earlier: Option<&CommitId>, kept: u32) {
+    let is_outside = is_outside(atom);
+    let Some(task) = atom.task_mut() else { return };
+    let is_pending = task.status == AtomStatus::Pending;
+    for tried in &mut task.tries {
+        let kept = if is_pending && tried.ended.is_none() { kept } else { 0 };
+        tried.repairs = tried.repairs.min(kept);
+        if let Some(TryEnd::Parked(parked)) = &mut tried.ended {
+            move_result(Arc::make_mut(parked), is_outside, earlier);
+        }
+    }
+}
+
+/// A change that was in the earlier start already is no commit of the result. An effect outside is not made again because
+/// it was made from other results.
+fn move_result(result: &mut Binding, is_outside: bool, earlier: Option<&CommitId>) {
+    result.commit.take_if(|commit| Some(&*commit) == earlier);
+    if is_outside {
+        result.inputs = None;
     }
 }

@@ -1,24 +1,26 @@
-//! A person's answer about an effect outside that may or may not have happened. It becomes a correction of type
-//! `resolution` (contract §8, §10).
+//! A person's answers become corrections: about an assertion (`confirmation`, contract §3), and about an effect outside
+//! that may or may not have happened (`resolution`, §8, §10).
 
 use alloc::{
+    boxed::Box,
     format,
     string::{String, ToString},
     sync::Arc,
     vec::Vec,
 };
 
-use super::{ChangeRefusal, Consequence, Resolution, draft::Draft, set::atom_mut};
+use super::{Answer, ChangeRefusal, Resolution, draft::Draft, kinds::atom_mut};
 use crate::{
     doc::Node,
     id::{AtomId, AttemptId},
     measure,
     state::{
-        AtomStatus, Binding, Extra, State, Task, TryEnd, Workspace,
+        AtomStatus, Binding, CorrectionRecord, Extra, State, Task, TryEnd, Workspace,
         binding::SUMMARY_CHARS_MAX,
         fields::Writer,
         record::{Choices, CorrectionType},
     },
+    verdict::assertions::newest,
     world::{World, counted, doubts, results},
 };
 
@@ -34,32 +36,35 @@ impl Resolution<'_> {
         if let Some(task) = task_mut(&mut draft.state, &atom) {
             task.status = AtomStatus::Pending;
         }
-        let (what, effect) = match self {
+        let what = match self {
             Resolution::Done(words) => {
                 let summary =
                     words.map_or_else(|| format!("done, says {}", draft.by), String::from);
-                let effect = if bind(draft, attempt, &atom, &summary) {
-                    Consequence::DoubtSettled
-                } else {
-                    Consequence::DoubtOutdated
-                };
-                (format!("done: {attempt} ({summary})"), effect)
+                settle(draft, attempt, &atom, &summary);
+                format!("done: {attempt} ({summary})")
             }
             Resolution::Retry(why) => {
+                draft.follows("it is made again under the same number");
                 let why = why.map_or_else(String::new, |why| format!(" ({why})"));
-                (format!("to be tried again: {attempt}{why}"), Consequence::DoubtRetried)
+                format!("to be tried again: {attempt}{why}")
             }
         };
-        let workspace = draft.state.objective.constraints.workspace();
-        let leaves_files = effect == Consequence::DoubtSettled && workspace != Workspace::Shared;
-        draft.effects.push(effect);
-        if leaves_files {
-            draft.effects.push(Consequence::ChangeLeftOut);
-        }
         let correction = draft.correct(CorrectionType::Resolution, what);
         correction.attempt = Some(attempt.clone());
         correction.done = Some(matches!(self, Resolution::Done(_)));
         Ok(())
+    }
+}
+
+fn settle(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str) {
+    if !bind(draft, attempt, atom, summary) {
+        draft.follows("that was for the atom as it was then: as it is now it is made again");
+        return;
+    }
+    draft.follows("what waited for it goes on");
+    if draft.state.objective.constraints.workspace() != Workspace::Shared {
+        let left_out = "its effect outside counts alone: files that it wrote in its workspace are not in the result";
+        draft.follows(left_out);
     }
 }
 
@@ -81,17 +86,11 @@ fn bind(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str
     let Some(context) = recorded.or_else(|| in_force.clone()) else {
         return false;
     };
-    let most = world
-        .state
-        .atoms
-        .get(atom)
-        .and_then(|atom| atom.task())
-        .map_or(1, |task| measure::attempts_max(state, task));
-    let chosen = if in_force.as_ref() == Some(&context) {
-        world.active.choices(&world.graph, x)
-    } else {
-        Choices::default()
-    };
+    let task = world.state.atoms.get(atom).and_then(|atom| atom.task());
+    let most = task.map_or(1, |task| measure::attempts_max(state, task));
+    let is_in_force = in_force.as_ref() == Some(&context);
+    let chosen =
+        if is_in_force { world.active.choices(&world.graph, x) } else { Choices::default() };
     let Some(task) = task_mut(state, atom) else {
         return false;
     };
@@ -101,7 +100,6 @@ fn bind(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str
     let is_counted = tried.attempts < most;
     tried.attempts += u32::from(is_counted);
     let inputs = results::inputs(&world.graph, &world.active, &world.state, x);
-    let is_in_force = in_force.as_ref() == Some(&context);
     let mut binding = Binding {
         summary: summary.chars().take(SUMMARY_CHARS_MAX).collect(),
         evidence: Vec::from([evidence]),
@@ -142,4 +140,34 @@ fn evidence(draft: &Draft<'_>) -> Node {
         .text("by", draft.by)
         .text("at", &draft.at);
     to.finish(&Extra::default())
+}
+
+impl Answer<'_> {
+    /// Records the answer; refused if the same was recorded already.
+    pub(super) fn make(&self, draft: &mut Draft<'_>) -> Result<(), ChangeRefusal> {
+        let state = &draft.state;
+        let on = self.on.map(|tree| tree.as_str().to_string());
+        let (name, statement) = (&self.assertion.name, &self.assertion.statement);
+        let counts = |earlier: &CorrectionRecord| earlier.on.is_none() || earlier.on == on;
+        if let Some(earlier) = newest(&state.corrections, name, statement, counts)
+            && earlier.affirms() == self.holds
+        {
+            return Err(ChangeRefusal::SameAnswer(Box::new(earlier.clone())));
+        }
+        let commit = on.as_ref().and_then(|_| state.run.result().cloned());
+        let what = self.describe();
+        let correction = draft.correct(CorrectionType::Confirmation, what);
+        correction.name = Some(name.clone());
+        correction.holds = Some(self.holds);
+        correction.on = on;
+        correction.commit = commit;
+        correction.reason = self.reason.map(ToString::to_string);
+        Ok(())
+    }
+
+    fn describe(&self) -> String {
+        let verb = if self.holds { "confirmed" } else { "denied" };
+        let why = self.reason.map(|why| format!(" ({why})"));
+        format!("{verb}: {}{}", self.assertion.name, why.unwrap_or_default())
+    }
 }

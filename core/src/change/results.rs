@@ -2,7 +2,7 @@
 
 use alloc::{collections::BTreeSet, string::ToString, sync::Arc, vec::Vec};
 
-use super::{Consequence, draft::Draft};
+use super::draft::Draft;
 use crate::{
     graph::{Graph, Ix},
     id::AtomId,
@@ -95,8 +95,8 @@ impl Draft<'_> {
             task.status = doubt.map_or(AtomStatus::Pending, AtomStatus::InDoubt);
         }
         if matches!(atom.task().map(|task| &task.status), Some(AtomStatus::InDoubt(_))) {
-            let doubted = Vec::from([id.clone()]);
-            self.effects.push(Consequence::EffectsDoubted(doubted));
+            let doubted = "in doubt, and not made again before `descent confirm` says so";
+            self.follows_for(doubted, core::slice::from_ref(id));
         }
         self.state.atoms.insert(id.clone(), Arc::new(atom));
         given_back

@@ -5,10 +5,10 @@
 use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, vec::Vec};
 
 use super::{
-    Adoption, Change, ChangeRefusal, PersonsResult, Redirect,
+    Adoption, Change, ChangeRefusal, Redirect,
     draft::Draft,
     make,
-    redirect::{check, fault, no_such_atom, place},
+    redirect::{check, no_such_atom, place},
 };
 use crate::{
     doc::Fault,
@@ -52,7 +52,7 @@ pub fn steer(
         Steering::Guide(words) => guidance(before, words, &targets),
         Steering::Skip => {
             let text = reason.map_or_else(|| SKIPPED.to_owned(), |why| format!("{SKIPPED}: {why}"));
-            let result = |atom: AtomId| PersonsResult { atom, text: text.clone() };
+            let result = |atom: AtomId| (atom, text.clone());
             let redirect = Redirect {
                 results: targets.into_iter().map(result).collect(),
                 ..Redirect::default()
@@ -126,7 +126,7 @@ fn not_open(world: &World, x: Ix) -> Fault {
     } else {
         (format!("{id} is solved"), format!("descent redirect --forget {id} makes it again"))
     };
-    fault("not-open", &place(id), message, Some(hint))
+    Fault::at("not-open", &place(id), message, Some(&hint))
 }
 
 /// The fault of an atom whose effect may have happened: a person tells that first.
@@ -137,7 +137,7 @@ fn in_doubt(state: &State, id: &AtomId) -> Option<Fault> {
     };
     let message = format!("the effect of {id} is in doubt");
     let hint = format!("descent confirm {attempt}, with --no if it did not happen");
-    Some(fault("in-doubt", &place(id), message, Some(hint)))
+    Some(Fault::at("in-doubt", &place(id), message, Some(&hint)))
 }
 
 /// Whether that atom is skipped already.
@@ -173,7 +173,7 @@ fn guidance(
     if length > GUIDANCE_CHARS_MAX {
         let message = format!("guidance of {length} characters, the limit is {GUIDANCE_CHARS_MAX}");
         let hint = "put the rest into a file of the project, and name that file";
-        return Err(Vec::from([fault("too-large", "", message, Some(hint.to_owned()))]));
+        return Err(Vec::from([Fault::at("too-large", "", message, Some(hint))]));
     }
     let (mut changes, mut faults) = (Vec::new(), Vec::new());
     for id in targets {
@@ -186,7 +186,7 @@ fn guidance(
         if all.len() > GUIDANCE_MAX {
             let message = format!("{id} has {GUIDANCE_MAX} pieces of guidance, the limit");
             let hint = "say in one what several say: descent edit";
-            faults.push(fault("too-many", &place(id), message, Some(hint.to_owned())));
+            faults.push(Fault::at("too-many", &place(id), message, Some(hint)));
         }
         changes.push(Change::Guidance(id.clone(), all));
     }

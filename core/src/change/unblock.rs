@@ -7,7 +7,7 @@ use alloc::{borrow::ToOwned, format, string::String, sync::Arc, vec::Vec};
 
 use super::{Change, draft::Draft};
 use crate::{
-    doc::{Fault, Span},
+    doc::Fault,
     state::{
         State,
         law::{BlockedRecord, LawRecord},
@@ -40,13 +40,7 @@ pub(super) fn named<'s>(state: &'s State, text: &str) -> Result<Vec<&'s BlockedR
     } else {
         format!("blocked: {}", all.join("; "))
     };
-    Err(Fault {
-        span: Span::new(0, 0),
-        pointer: AT.to_owned(),
-        rule: NOT_BLOCKED,
-        message,
-        hint: Some(hint),
-    })
+    Err(Fault::at(NOT_BLOCKED, AT, message, Some(&hint)))
 }
 
 impl Draft<'_> {

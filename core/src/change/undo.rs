@@ -6,7 +6,12 @@
 
 use alloc::{collections::BTreeSet, format, sync::Arc, vec::Vec};
 
-use super::{ChangeRefusal, Consequence, EarlierState, doubts, draft::Draft, set::atom_mut, start};
+use super::{
+    ChangeRefusal, EarlierState, corrections,
+    draft::{Draft, FLIGHT_ENDS},
+    kinds::atom_mut,
+    reopen,
+};
 use crate::{
     difference, doc,
     id::{AtomId, CommitId, Epoch},
@@ -35,7 +40,7 @@ impl EarlierState<'_> {
         undo.keep_what_is_outside();
         undo.remember_what_goes();
         // Effects outside whose atoms were taken out while under way, and now come back.
-        doubts::ask(&mut undo.draft.state, doubts::of_the_absent(undo.now));
+        corrections::ask_about(&mut undo.draft.state, corrections::absent_doubts(undo.now));
         undo.open_what_is_lost();
         let changes = difference::difference(undo.now, &undo.draft.state);
         if changes.is_empty() {
@@ -83,15 +88,15 @@ impl Undo<'_, '_> {
         if is_start || is_other && goal(then) != goal(self.now) {
             // Entries that a person is still asked about stay.
             let is_new = |entry: &Arc<Entry>| !then.trail.iter().any(|old| old.node == entry.node);
-            let doubts = doubts::entries(self.now).into_iter().filter(is_new);
+            let doubts = corrections::doubt_entries(self.now).into_iter().filter(is_new);
             // Each trail counts its own entries.
             let mut trail = then.trail.to_vec();
             doubts.for_each(|one| trail.push((*one).clone().numbered(Entry::next(&trail)).into()));
             self.draft.state.trail = trail.into();
-            self.draft.effects.push(if is_start {
-                Consequence::StartRestored
+            self.draft.follows(if is_start {
+                "the start of the run and the trail are those of then"
             } else {
-                Consequence::TrailRestored
+                "the trail is that of the objective that is back"
             });
         }
     }
@@ -99,7 +104,7 @@ impl Undo<'_, '_> {
     /// The start to go back to: another one, which the repository still holds.
     fn earlier_start(&self) -> Option<&StartedFrom> {
         let start = self.then.run.started_from.as_ref();
-        let start = start.filter(|_| start::is_other(self.now, self.then));
+        let start = start.filter(|_| reopen::is_other_start(self.now, self.then));
         start.filter(|start| (self.has_commit)(&start.commit))
     }
 
@@ -260,11 +265,8 @@ impl Undo<'_, '_> {
         for intent in &flying {
             run.settle(&intent.payer(), intent.role, &intent.reserved, false);
         }
-        if !flying.is_empty() {
-            let atoms: BTreeSet<AtomId> = flying.iter().map(|intent| intent.atom.clone()).collect();
-            let atoms = atoms.into_iter().collect();
-            self.draft.effects.push(Consequence::FlightEnds(atoms));
-        }
+        let atoms: BTreeSet<AtomId> = flying.iter().map(|intent| intent.atom.clone()).collect();
+        self.draft.follows_for(FLIGHT_ENDS, &Vec::from_iter(atoms));
         run.agree_anew();
         self.tree(&mut run);
         self.verdicts(&mut run);
@@ -278,7 +280,7 @@ impl Undo<'_, '_> {
     fn verdicts(&self, run: &mut Run) {
         run.delivered = None;
         run.verdicts.clone_from(&self.then.run.verdicts);
-        if start::is_other(self.now, self.then) && self.earlier_start().is_none() {
+        if reopen::is_other_start(self.now, self.then) && self.earlier_start().is_none() {
             run.verdicts = Default::default();
         }
         if self.draft.state.objective.base_case != self.now.objective.base_case {
@@ -296,7 +298,9 @@ impl Undo<'_, '_> {
     fn tree(&mut self, run: &mut Run) {
         let then = &self.then.run;
         if self.draft.state.objective.constraints.workspace() == Workspace::Shared {
-            self.draft.effects.push(Consequence::FilesStay);
+            let stay =
+                "agents work in place here: the files stay as they are, only the record goes back";
+            self.draft.follows(stay);
             return;
         }
         if let Some(start) = self.earlier_start() {
@@ -306,7 +310,7 @@ impl Undo<'_, '_> {
         }
         let start = || run.started_from.as_ref().map(|start| start.commit.clone());
         // A tree of a start that git lost is not gone back to.
-        let is_lost = start::is_other(self.now, self.then) && self.earlier_start().is_none();
+        let is_lost = reopen::is_other_start(self.now, self.then) && self.earlier_start().is_none();
         let head = then.head.clone().or_else(start);
         if head == run.head && then.line == run.line {
             return;
@@ -316,23 +320,22 @@ impl Undo<'_, '_> {
             Some(head) => {
                 run.head = Some(head);
                 run.line.clone_from(&then.line);
-                self.draft.effects.push(Consequence::ResultRestored);
+                self.draft.follows("the result is the tree that it was then");
             }
-            None if run.head.is_some() => self.draft.effects.push(Consequence::ResultRemade),
+            None if run.head.is_some() => {
+                let remade = "the result is made again from what stays, when the loop runs";
+                self.draft.follows(remade);
+            }
             None => {}
         }
     }
 
     fn tell(&mut self) {
-        let outside = core::mem::take(&mut self.outside);
-        if !outside.is_empty() {
-            self.draft.effects.push(Consequence::OutsideStays(outside));
-        }
-        let lost = core::mem::take(&mut self.lost);
-        if !lost.is_empty() {
-            self.draft.effects.push(Consequence::LostReopened(lost));
-        }
-        self.draft.effects.push(Consequence::SpentStays);
+        let outside = "what these did outside of the tree is not taken back";
+        self.draft.follows_for(outside, &self.outside);
+        let lost = "open again, for git no longer holds their results";
+        self.draft.follows_for(lost, &self.lost);
+        self.draft.follows("what is spent stays spent; what is left is counted anew");
     }
 
     fn correct(&mut self, what: &str) -> &mut CorrectionRecord {

@@ -9,79 +9,57 @@ use crate::{
     state::{Atom, AtomStatus, Binding, Body, PlanningStep, State, Task},
 };
 
-/// The place of an atom in a state.
-#[derive(Clone, Copy)]
-enum AtomPlace<'s> {
-    None,
-    Open(&'s Arc<Atom>),
-    Bound(&'s Arc<Binding>),
-}
+/// An atom in a state, with its result if it has one.
+type AtomStand<'s> = (Option<&'s Arc<Binding>>, Option<&'s Arc<Atom>>);
 
-impl<'s> AtomPlace<'s> {
-    fn atom(self) -> Option<&'s Atom> {
-        match self {
-            AtomPlace::None => None,
-            AtomPlace::Open(atom) => Some(atom),
-            AtomPlace::Bound(binding) => Some(&binding.of),
-        }
-    }
-
-    fn is_same(self, other: Self) -> bool {
-        match (self, other) {
-            (AtomPlace::None, AtomPlace::None) => true,
-            (AtomPlace::Open(a), AtomPlace::Open(b)) => is_same(a, b),
-            (AtomPlace::Bound(a), AtomPlace::Bound(b)) => is_same(a, b),
-            _ => false,
-        }
+fn is_same_stand(old: AtomStand<'_>, new: AtomStand<'_>) -> bool {
+    match (old, new) {
+        ((Some(old), _), (Some(new), _)) => is_same(old, new),
+        ((None, Some(old)), (None, Some(new))) => is_same(old, new),
+        (old, new) => old.0.is_none() && new.0.is_none() && old.1.is_none() && new.1.is_none(),
     }
 }
 
 impl<'s> Comparison<'s> {
     pub(super) fn atom(&mut self, id: &AtomId) {
-        let place = |state: &'s State| match (state.bindings.get(id), state.atoms.get(id)) {
-            (Some(binding), _) => AtomPlace::Bound(binding),
-            (None, Some(atom)) => AtomPlace::Open(atom),
-            (None, None) => AtomPlace::None,
-        };
-        let (old, new) = (place(self.before), place(self.after));
+        let stand = |state: &'s State| (state.bindings.get(id), state.atom(id));
+        let (old, new) = (stand(self.before), stand(self.after));
         let known = self.found.len();
-        if !old.is_same(new) {
-            self.standing(id, old, new);
-            if let AtomPlace::Open(atom) = new {
-                self.status(id, old.atom(), atom);
-            }
-            if let (Some(old), Some(new)) = (old.atom(), new.atom()) {
-                self.content(id, old, new);
-            }
+        if is_same_stand(old, new) {
+            return;
         }
-        if known == self.found.len() && !old.is_same(new) {
+        self.standing(id, old, new);
+        if let (None, Some(atom)) = new {
+            self.status(id, old.1.map(AsRef::as_ref), atom);
+        }
+        if let (Some(old), Some(new)) = (old.1, new.1) {
+            self.content(id, old, new);
+        }
+        if known == self.found.len() {
             self.note_of(id, Weight::Detail, "is written otherwise");
         }
     }
 
-    fn standing(&mut self, id: &AtomId, old: AtomPlace<'_>, new: AtomPlace<'_>) {
+    fn standing(&mut self, id: &AtomId, old: AtomStand<'_>, new: AtomStand<'_>) {
         let by = |binding: &Binding| {
             if binding.is_by_person() { "solved by a person" } else { "solved" }
         };
         match (old, new) {
-            (AtomPlace::None, AtomPlace::Open(_)) => self.note_of(id, Weight::Main, "added"),
-            (AtomPlace::None, AtomPlace::Bound(binding)) => {
-                let what = format!("added and {}", by(binding));
-                self.note_of(id, Weight::Main, what);
+            ((_, None), (Some(binding), _)) => {
+                self.note_of(id, Weight::Main, format!("added and {}", by(binding)));
             }
-            (_, AtomPlace::None) => self.note_of(id, Weight::Main, "removed"),
-            (AtomPlace::Open(_), AtomPlace::Bound(binding)) => {
-                self.note_of(id, Weight::Main, by(binding))
-            }
+            ((_, None), _) => self.note_of(id, Weight::Main, "added"),
+            (_, (_, None)) => self.note_of(id, Weight::Main, "removed"),
+            ((None, _), (Some(binding), _)) => self.note_of(id, Weight::Main, by(binding)),
             // Its status tells more, unless it is to be made again.
-            (AtomPlace::Bound(_), AtomPlace::Open(atom)) => {
+            ((Some(_), _), (None, Some(atom))) => {
                 let is_pending = |task: &Task| task.status == AtomStatus::Pending;
                 if atom.task().is_none_or(is_pending) {
                     self.note_of(id, Weight::Main, "open again");
                 }
             }
-            (AtomPlace::Bound(old), AtomPlace::Bound(new)) => self.result(id, old, new),
-            (AtomPlace::Open(_), AtomPlace::Open(_)) => {}
+            ((Some(old), _), (Some(new), _)) => self.result(id, old, new),
+            ((None, _), (None, _)) => {}
         }
     }
 

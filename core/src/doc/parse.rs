@@ -165,13 +165,8 @@ impl<'t> Parser<'t> {
         if self.halted {
             return;
         }
-        self.faults.push(Fault {
-            span: Span::new(span.start, span.end),
-            pointer: String::new(),
-            rule,
-            message: message.into(),
-            hint: hint.map(String::from),
-        });
+        let fault = Fault::at(rule, "", message.into(), hint);
+        self.faults.push(Fault { span: Span::new(span.start, span.end), ..fault });
         self.halted = self.faults.len() >= FAULTS_MAX;
     }
 

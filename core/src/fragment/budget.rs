@@ -7,16 +7,13 @@
 use alloc::{format, string::String, vec::Vec};
 use num_bigint::BigUint;
 
-use super::{AcceptedFragment, FragmentRequest, form};
+use super::{AcceptedFragment, FragmentRequest};
 use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     doc::{Fault, Node},
     graph::{Graph, Ix},
     id::AtomId,
-    state::{
-        Constraints, Extra, Grant, GrantEntry, Intent, PhaseLimit, State, Usage, UsageLimit,
-        fields::Writer, usage,
-    },
+    state::{Constraints, Grant, GrantEntry, Intent, PhaseLimit, State, Usage, UsageLimit, usage},
     wording,
 };
 
@@ -74,7 +71,7 @@ fn share(
         let most = grant.alternatives;
         let message = format!("it can be resolved in {ways} ways, {most} are granted");
         let hint = "offer fewer choices, or fewer planning steps";
-        faults.push(form::fault("budget", "/atoms", message, Some(hint)));
+        faults.push(Fault::at("budget", "/atoms", message, Some(hint)));
     }
     let of_task = constraints.max_attempts_of_any();
     let granted = BigUint::from(grant.atoms) * of_task;
@@ -92,7 +89,7 @@ fn share(
         } else {
             "plan fewer tasks, or write out what a step inside it would plan"
         };
-        faults.push(form::fault("budget", "/atoms", message, Some(hint)));
+        faults.push(Fault::at("budget", "/atoms", message, Some(hint)));
     }
     if !faults.is_empty() {
         return Err(faults);
@@ -157,15 +154,15 @@ fn limits_of<'a>(
     let around = around.filter_map(move |(x, phase, _)| {
         let (step, first) = (plan(asked.graph.id(x))?, asked.graph.id(phase.first()));
         let fragment = step.fragments().find(|one| one.first() == Some(first))?;
-        let used = match limit {
-            PhaseLimit::Attempts => u64::from(fragment.attempts) + inside(x).count() as u64,
-            PhaseLimit::Time => {
+        let used = match limit.usage() {
+            Some(limit) => of_usage(&fragment.usage, inside(x), limit),
+            None if limit == PhaseLimit::Attempts => {
+                u64::from(fragment.attempts) + inside(x).count() as u64
+            }
+            None => {
                 let since_ms = fragment.since_ms.unwrap_or(run.spent.active.ms);
                 run.spent.active.ms.saturating_sub(since_ms)
             }
-            PhaseLimit::Calls => of_usage(&fragment.usage, inside(x), UsageLimit::Calls),
-            PhaseLimit::Tokens => of_usage(&fragment.usage, inside(x), UsageLimit::Tokens),
-            PhaseLimit::Cost => of_usage(&fragment.usage, inside(x), UsageLimit::Cost),
         };
         Some(LimitLeft::after(step.budget.as_ref()?.of(limit)?, used))
     });
@@ -176,22 +173,19 @@ fn limits_of<'a>(
 /// The run's limit, without what is reserved for attempts in flight.
 fn of_run(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<LimitLeft> {
     let (run, constraints) = (&asked.state.run, &asked.state.objective.constraints);
-    let usage = |limit| {
-        let used = of_usage(&run.spent.usage, run.in_flight.iter(), limit);
-        (wording::for_work(asked.state, limit), used)
-    };
-    let (of, used) = match limit {
-        PhaseLimit::Attempts => (
+    let (of, used) = match limit.usage() {
+        Some(limit) => {
+            let used = of_usage(&run.spent.usage, run.in_flight.iter(), limit);
+            (wording::for_work(asked.state, limit), used)
+        }
+        None if limit == PhaseLimit::Attempts => (
             constraints.budget.iterations,
             run.iteration.saturating_add(run.in_flight.len() as u64),
         ),
-        PhaseLimit::Time => {
+        None => {
             let budget = constraints.budget.time.as_ref();
             (budget.map(|budget| budget.ms), run.spent.active.ms)
         }
-        PhaseLimit::Calls => usage(UsageLimit::Calls),
-        PhaseLimit::Tokens => usage(UsageLimit::Tokens),
-        PhaseLimit::Cost => usage(UsageLimit::Cost),
     };
     Some(LimitLeft::after(of?, used))
 }
@@ -254,7 +248,7 @@ pub(super) fn handed(
                 let message = format!("its budget is {wanted} {unit}, {left} are left");
                 let hint = "leave it out: the step has what is left then";
                 let at = format!("{}/budget", at(id));
-                faults.push(form::fault("budget", &at, message, Some(hint)));
+                faults.push(Fault::at("budget", &at, message, Some(hint)));
             }
         }
     }
@@ -264,25 +258,8 @@ pub(super) fn handed(
 /// The remaining budget of a planning step, as it is told.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Remaining {
-    /// In this fragment.
-    pub atoms: u32,
-    pub depth: u32,
-    /// Tasks, each counted in every context that it can see.
-    pub tasks_in_contexts: u32,
-    /// Ways to resolve it.
-    pub alternatives: u32,
-    /// Planning steps that it may hold.
-    pub phases: u32,
-    /// How often it may be planned again after this.
-    pub refinements: u32,
-    /// Attempts of all its atoms together, if there is a limit.
-    pub attempts: Option<u64>,
-    /// Active time, in milliseconds.
-    pub time_ms: Option<u64>,
-    pub model_calls: Option<u64>,
-    pub tokens: Option<u64>,
-    /// In millionths of a dollar.
-    pub cost_micro_usd: Option<u64>,
+    /// Its numbers, each with its key in `DESCENT_BUDGET` and its words in the prompt.
+    pub rows: Vec<(&'static str, u64, &'static str)>,
     /// The limits of which a fifth is left at most.
     pub little: Vec<PhaseLimit>,
 }
@@ -292,81 +269,72 @@ impl Remaining {
         let constraints: &Constraints = &asked.state.objective.constraints;
         let grant =
             grant_of(asked.state, asked.plan).unwrap_or_else(|| Grant::of_person(constraints));
-        let small = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
-        let in_all = constraints.planning.atoms().saturating_sub(small(
-            usize::try_from(asked.graph.planned(asked.state)).unwrap_or(usize::MAX),
-        ));
-        let phases = constraints.planning.phases().saturating_sub(small(super::live_plans(asked)));
+        let planned = u32::try_from(asked.graph.planned(asked.state)).unwrap_or(u32::MAX);
+        let in_all = constraints.planning.atoms().saturating_sub(planned);
+        let live = u32::try_from(super::live_plans(asked)).unwrap_or(u32::MAX);
         let tried = asked.state.atom(asked.plan).and_then(|atom| {
             let tried = atom.plan()?.task.tried(asked.context)?;
             Some(tried.rounds)
         });
         let replans = crate::state::atom::replans_left(asked.state);
         let refinements = grant.rounds.saturating_sub(tried.unwrap_or(0)).saturating_sub(1);
+        let refinements = refinements.min(u32::try_from(replans).unwrap_or(u32::MAX));
         // The closing atom counts among them.
-        let closing = u32::from(super::closing::of(asked).is_some());
-        Self {
-            atoms: in_all.min(FRAGMENT_ATOMS_MAX).saturating_sub(closing),
-            depth: super::depth_max(asked),
-            tasks_in_contexts: grant.atoms.saturating_sub(closing),
-            alternatives: grant.alternatives,
-            phases,
-            refinements: refinements.min(u32::try_from(replans).unwrap_or(u32::MAX)),
-            attempts: left(asked, PhaseLimit::Attempts),
-            time_ms: left(asked, PhaseLimit::Time),
-            model_calls: left(asked, PhaseLimit::Calls),
-            tokens: left(asked, PhaseLimit::Tokens),
-            cost_micro_usd: left(asked, PhaseLimit::Cost),
-            little: little(asked),
-        }
-    }
-
-    /// Its numbers, each with its key in `DESCENT_BUDGET` and its words in the prompt.
-    pub fn rows(&self) -> impl Iterator<Item = (&'static str, u64, &'static str)> {
+        let closing = u32::from(super::form::closing_atom(asked).is_some());
         let small = |count: u32| Some(u64::from(count));
+        let left = |limit| left(asked, limit);
+        let atoms = in_all.min(FRAGMENT_ATOMS_MAX).saturating_sub(closing);
+        let tasks = grant.atoms.saturating_sub(closing);
+        let phases = constraints.planning.phases().saturating_sub(live);
         let rows = [
-            ("atoms", small(self.atoms), "atoms in the fragment"),
-            ("depth", small(self.depth), "how deep it may nest"),
+            ("atoms", small(atoms), "atoms in the fragment"),
+            ("depth", small(super::depth_max(asked)), "how deep it may nest"),
             (
                 "tasks_in_contexts",
-                small(self.tasks_in_contexts),
+                small(tasks),
                 "tasks, each counted once for every combination of choices that it waits for",
             ),
-            ("alternatives", small(self.alternatives), "ways in which its choices may be combined"),
-            ("phases", small(self.phases), "planning steps inside it"),
+            (
+                "alternatives",
+                small(grant.alternatives),
+                "ways in which its choices may be combined",
+            ),
+            ("phases", small(phases), "planning steps inside it"),
             (
                 "refinements",
-                small(self.refinements),
+                small(refinements),
                 "times that it may be planned again, should it fail",
             ),
             (
                 "attempts",
-                self.attempts,
+                left(PhaseLimit::Attempts),
                 "attempts of all its atoms together; then what is open of it is dropped",
             ),
             (
                 "time_ms",
-                self.time_ms,
+                left(PhaseLimit::Time),
                 "milliseconds of active time from when it is planned; then what is open of it is dropped",
             ),
-            ("calls", self.model_calls, "model calls of all its atoms together"),
-            ("tokens", self.tokens, "tokens that all its atoms together read and write"),
+            ("calls", left(PhaseLimit::Calls), "model calls of all its atoms together"),
+            (
+                "tokens",
+                left(PhaseLimit::Tokens),
+                "tokens that all its atoms together read and write",
+            ),
             (
                 "cost_micro_usd",
-                self.cost_micro_usd,
+                left(PhaseLimit::Cost),
                 "millionths of a dollar that all its atoms together cost",
             ),
         ];
         let rows = rows.into_iter();
-        rows.filter_map(|(key, count, what)| Some((key, count?, what)))
+        let rows = rows.filter_map(|(key, count, what)| Some((key, count?, what)));
+        Self { rows: rows.collect(), little: little(asked) }
     }
 
     /// The value of `DESCENT_BUDGET`.
     pub fn text(&self) -> String {
-        let mut to = Writer::default();
-        for (key, count, _) in self.rows() {
-            to.put(key, Node::uint(count));
-        }
-        crate::doc::write_compact(&to.finish(&Extra::default()))
+        let rows = self.rows.iter().map(|(key, count, _)| (*key, Node::uint(*count)));
+        crate::doc::write_compact(&Node::object(rows.collect()))
     }
 }

@@ -5,7 +5,6 @@
 
 mod actions;
 mod remarks;
-mod removal;
 
 use alloc::{
     borrow::ToOwned,
@@ -17,7 +16,7 @@ use alloc::{
 };
 
 use self::actions::Actions;
-use super::{form, too_many_phases};
+use super::{form, own_patterns, too_many_phases};
 use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     doc::{self, Fault, Node},
@@ -30,7 +29,7 @@ use crate::{
     judging::{self, JudgedPlan, PlanFacts, PlanQuestions},
     plan, profile,
     state::{
-        Atom, AtomStatus, Body, JudgingLevel, Severity, State, TryEnd, atom::AttentionMark,
+        Atom, AtomStatus, Body, JudgingLevel, Severity, State, Try, atom::AttentionMark,
         check::Pattern,
     },
 };
@@ -105,9 +104,8 @@ pub fn may_change(state: &State, graph: &Graph, x: Ix) -> Result<(), &'static st
     if graph.planned_by(x).is_none() && !atom.is_added_by_delta() {
         return Err("was written by a person");
     }
-    let is_parked = |end: &TryEnd| matches!(end, TryEnd::Parked(_));
-    let mut ends = task.tries.iter().filter_map(|tried| tried.ended.as_ref());
-    if state.bindings.contains_key(id) || ends.any(is_parked) {
+    let is_parked = |tried: &Try| tried.parked().is_some();
+    if state.bindings.contains_key(id) || task.tries.iter().any(is_parked) {
         return Err("is solved");
     }
     if state.run.in_flight.iter().any(|intent| intent.atom == *id) {
@@ -138,11 +136,7 @@ pub fn questions(asked: DeltaRequest<'_>, answer: &Node) -> PlanQuestions {
 
 /// The patterns in an answer, for the shell to compile.
 pub fn patterns(asked: DeltaRequest<'_>, answer: &Node) -> Vec<Pattern> {
-    let mut patterns = Actions::of(asked, answer).read.patterns;
-    for pattern in &mut patterns {
-        pattern.pointer = form::own_pointer(&pattern.pointer).to_owned();
-    }
-    patterns
+    own_patterns(Actions::of(asked, answer).read)
 }
 
 /// The places of tasks without an action: only a worker could do them.
@@ -183,7 +177,7 @@ pub fn judge(
     actions.changed(asked, &names, &mut taken);
     actions.added(asked, &names, &mut taken);
     let mut faults = core::mem::take(&mut actions.faults);
-    faults.extend(removal::take_out(asked, &actions.removed, &mut taken));
+    faults.extend(remarks::take_out(asked, &actions.removed, &mut taken));
     let questions = core::mem::take(&mut actions.questions);
     faults.extend(remarks::ask(asked, questions, &names, &mut taken));
     if !faults.is_empty() {
@@ -225,7 +219,7 @@ fn whole(
             FRAGMENT_ATOMS_MAX
         );
         let hint = Some("change less");
-        faults.push(form::fault("too-many-atoms", "/actions", message, hint));
+        faults.push(Fault::at("too-many-atoms", "/actions", message, hint));
     }
     let graph = Graph::of(&state);
     let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
@@ -241,23 +235,13 @@ fn whole(
         graph: &graph,
         atoms: touched(&graph, taken),
         facts,
-        failed: failed(asked),
+        // The same again would fail again.
+        failed: form::wrong_specs(asked.state, asked.graph, asked.graph.tasks()),
         has_target: false,
     };
     let issues = judging::judge(&plan);
     let heavy = issues.iter().filter(|one| one.severity == Severity::High);
-    heavy.map(|issue| super::judged::fault(issue, names)).collect()
-}
-
-/// The specifications of tasks without prerequisites whose work was wrong: the same again would fail again.
-fn failed(asked: DeltaRequest<'_>) -> BTreeSet<Digest> {
-    let is_wrong = |x: &Ix| {
-        let atom = asked.state.atom(asked.graph.id(*x));
-        let is_alone = asked.graph.vertex(*x).deps.is_empty();
-        is_alone && atom.is_some_and(|atom| form::has_failed_logically(atom))
-    };
-    let failed = asked.graph.tasks().filter(is_wrong);
-    failed.map(|x| asked.graph.vertex(x).spec.clone()).collect()
+    heavy.map(|issue| super::form::issue_fault(issue, names)).collect()
 }
 
 /// The place under the id that the answer gave.
@@ -266,10 +250,7 @@ fn as_proposed(pointer: &str, names: &BTreeMap<AtomId, AtomId>) -> String {
         return pointer.to_owned();
     };
     let (id, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let mut names = names.iter();
-    let proposed = names.find(|(_, own)| own.as_str() == id);
-    let id = proposed.map_or(id, |(proposed, _)| proposed.as_str());
-    doc::pointer_push("/atoms", id) + rest
+    doc::pointer_push("/atoms", form::proposed(names, id)) + rest
 }
 
 fn touched(graph: &Graph, taken: &AcceptedDelta) -> BTreeSet<Ix> {

@@ -1,22 +1,27 @@
-//! Checks the form of a fragment: everything that needs no other part of the graph.
+//! Checks the form of a fragment, which needs no other part of the graph, and the rules over one that fits. A step in
+//! the place of a task gets a closing atom with the checks of that task (contract §9.20).
 
 use alloc::{
     borrow::ToOwned,
-    collections::BTreeMap,
+    boxed::Box,
+    collections::{BTreeMap, BTreeSet},
     format,
     string::{String, ToString},
     vec::Vec,
 };
 
-use super::FragmentRequest;
-use crate::state::limits::FRAGMENT_ATOMS_MAX;
+use super::{AcceptedFragment, FragmentRequest};
 use crate::{
-    doc::{self, Fault, Node, Span},
-    graph::validate,
-    id::{AtomId, Lineage},
+    doc::{self, Fault, Node},
+    graph::{Graph, Ix, validate},
+    id::{AtomId, Digest, Lineage},
+    judging::{self, Issue, JudgedPlan, PlanFacts},
     law::blocks::{self, BlockedProposal},
     plan::{self, PlanReading},
-    state::{Atom, FailureClass, State, TryEnd},
+    state::{
+        Action, Atom, Body, Extra, FailureClass, Fragment, Severity, Spec, State, Task, Try,
+        TryEnd, fields::Writer, limits::FRAGMENT_ATOMS_MAX,
+    },
 };
 
 /// Words that are true of a state and of no answer.
@@ -24,26 +29,11 @@ pub(super) const KEPT_AS_IT_IS: &str = ", kept as it is";
 /// Keys of an atom that only a person writes.
 pub(super) const PERSONS: &[&str] = &["agent", "guidance", "interruptible"];
 
-pub(super) fn fault(
-    rule: &'static str,
-    pointer: &str,
-    message: String,
-    hint: Option<&str>,
-) -> Fault {
-    Fault {
-        span: Span::default(),
-        pointer: pointer.to_owned(),
-        rule,
-        message,
-        hint: hint.map(ToOwned::to_owned),
-    }
-}
-
 /// Checks the keys at the top, and those that a planner may not write.
 pub(super) fn check(node: &Node) -> Vec<Fault> {
     let Some(members) = node.as_object() else {
         let message = format!("expected an object with `atoms`, found {}", node.kind_name());
-        return Vec::from([fault("wrong-type", "", message, None)]);
+        return Vec::from([Fault::at("wrong-type", "", message, None)]);
     };
     let mut faults = Vec::new();
     for member in members {
@@ -52,19 +42,19 @@ pub(super) fn check(node: &Node) -> Vec<Fault> {
             "atoms" => faults.extend(plan::keys_of_others(&member.node, &at, PERSONS)),
             "reasoning" if member.node.as_str().is_none() => {
                 let message = format!("expected a string, found {}", member.node.kind_name());
-                faults.push(fault("wrong-type", &at, message, None));
+                faults.push(Fault::at("wrong-type", &at, message, None));
             }
             "reasoning" | "notes" => {}
             key => {
                 let message = format!("unknown key `{key}`");
                 let hint = doc::did_you_mean(key, ["atoms", "reasoning"]);
-                faults.push(fault("unknown-key", &at, message, hint.as_deref()));
+                faults.push(Fault::at("unknown-key", &at, message, hint.as_deref()));
             }
         }
     }
     if node.get("atoms").is_none() {
         let message = "the key `atoms` is missing".to_owned();
-        faults.push(fault("missing-key", "", message, None));
+        faults.push(Fault::at("missing-key", "", message, None));
     }
     faults
 }
@@ -100,7 +90,7 @@ pub(super) fn too_slow(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault>
     let at = doc::pointer_push(&doc::pointer_push("/work_graph/atoms", id.as_str()), "timeout");
     let message =
         format!("{} is more than the {} that an attempt has", timeout.as_str(), most.as_str());
-    (timeout.ms > most.ms).then(|| fault("too-slow", &at, message, Some("plan smaller steps")))
+    (timeout.ms > most.ms).then(|| Fault::at("too-slow", &at, message, Some("plan smaller steps")))
 }
 
 /// A step whose planner would be told more than the agreement allows.
@@ -111,7 +101,7 @@ fn too_much_context(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault> {
     let at = at.iter().fold(String::new(), |at, key| doc::pointer_push(&at, key));
     let message = format!("{chars} characters are more than the {most} that a planner is told");
     let hint = "leave it out: the step has as many then";
-    (chars > most).then(|| fault("context", &at, message, Some(hint)))
+    (chars > most).then(|| Fault::at("context", &at, message, Some(hint)))
 }
 
 /// The faults of what the control law blocks, at the places that the planner gave.
@@ -124,22 +114,34 @@ pub(super) fn blocked(
     refused.map(|one| refusal(one, names)).collect()
 }
 
-/// A part that may not come again, at the place that the planner gave.
-pub(super) fn refusal(one: BlockedProposal, names: &BTreeMap<AtomId, AtomId>) -> Fault {
-    let proposed = |own: &AtomId| {
-        let known = names.iter().find(|(_, known)| *known == own);
-        known.map_or_else(|| own.clone(), |(id, _)| id.clone())
-    };
-    let id = one.atom.as_ref().map(proposed);
-    let at = id.map_or_else(|| "/atoms".to_owned(), |id| doc::pointer_push("/atoms", id.as_str()));
-    fault("blocked", &at, one.message, Some(one.hint))
+/// The id that an answer gave to an atom; any other atom has its own.
+pub(super) fn proposed<'n>(names: &'n BTreeMap<AtomId, AtomId>, own: &'n str) -> &'n str {
+    let mut names = names.iter();
+    names.find(|(_, known)| known.as_str() == own).map_or(own, |(proposed, _)| proposed.as_str())
 }
 
-/// Whether the work of an attempt was wrong.
-pub(super) fn has_failed_logically(atom: &Atom) -> bool {
-    let tries = atom.task().map_or(&[][..], |task| &task.tries);
-    let mut ends = tries.iter().filter_map(|tried| tried.ended.as_ref());
-    ends.any(|end| matches!(end, TryEnd::Failed(FailureClass::Logical)))
+/// A part that may not come again, at the place that the planner gave.
+pub(super) fn refusal(one: BlockedProposal, names: &BTreeMap<AtomId, AtomId>) -> Fault {
+    let at =
+        one.atom.as_ref().map(|own| doc::pointer_push("/atoms", proposed(names, own.as_str())));
+    let at = at.unwrap_or_else(|| "/atoms".to_owned());
+    Fault::at("blocked", &at, one.message, Some(one.hint))
+}
+
+/// The specifications of those atoms that wait for nothing, and of which an attempt's work was wrong.
+pub(super) fn wrong_specs(
+    state: &State,
+    graph: &Graph,
+    atoms: impl Iterator<Item = Ix>,
+) -> BTreeSet<Digest> {
+    let is_logical =
+        |tried: &Try| matches!(tried.ended, Some(TryEnd::Failed(FailureClass::Logical)));
+    let is_wrong = |x: &Ix| {
+        let task = state.atom(graph.id(*x)).and_then(|atom| atom.task());
+        graph.vertex(*x).deps.is_empty()
+            && task.is_some_and(|task| task.tries.iter().any(is_logical))
+    };
+    atoms.filter(is_wrong).map(|x| graph.vertex(x).spec.clone()).collect()
 }
 
 /// The place in the planner's output for a place in the plan that it was read as.
@@ -178,7 +180,7 @@ pub(super) fn count(atoms: usize, asked: FragmentRequest<'_>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut limit = |most: usize, message: String, hint| {
         if atoms > most {
-            faults.push(fault("too-many-atoms", "/atoms", message, Some(hint)));
+            faults.push(Fault::at("too-many-atoms", "/atoms", message, Some(hint)));
         }
     };
     let of_one = FRAGMENT_ATOMS_MAX as usize;
@@ -197,7 +199,119 @@ pub(super) fn count(atoms: usize, asked: FragmentRequest<'_>) -> Vec<Fault> {
     if atoms == 0 {
         let message = "a fragment without atoms".to_owned();
         let hint = "name what is to be done; nothing to do is a task that does nothing";
-        faults.push(fault("empty-fragment", "/atoms", message, Some(hint)));
+        faults.push(Fault::at("empty-fragment", "/atoms", message, Some(hint)));
     }
     faults
+}
+
+/// The heavy issues of a fragment in the graph that it would make, as faults in the words of the planner; the others stay
+/// with the fragment. `names` has the program's id of each atom, by the proposed one.
+pub(super) fn refused_by_rules(
+    asked: FragmentRequest<'_>,
+    state: &State,
+    graph: &Graph,
+    names: &BTreeMap<AtomId, AtomId>,
+    taken: &mut AcceptedFragment,
+    facts: &PlanFacts,
+) -> Vec<Fault> {
+    let plan = JudgedPlan {
+        state,
+        graph,
+        atoms: names.values().filter_map(|id| graph.ix(id)).collect(),
+        facts,
+        failed: failed(asked),
+        has_target: has_target(asked),
+    };
+    let (heavy, light): (Vec<Issue>, Vec<Issue>) =
+        judging::judge(&plan).into_iter().partition(|issue| issue.severity == Severity::High);
+    taken.issues = light;
+    heavy.iter().map(|issue| issue_fault(issue, names)).collect()
+}
+
+fn has_target(asked: FragmentRequest<'_>) -> bool {
+    let step = asked.state.atom(asked.plan).and_then(|atom| atom.plan());
+    step.is_some_and(|step| step.convergence_target.is_some())
+}
+
+/// The specifications that earlier plans of this step and context began with, and that were wrong.
+fn failed(asked: FragmentRequest<'_>) -> BTreeSet<Digest> {
+    let step = asked.state.atom(asked.plan).and_then(|atom| atom.plan());
+    let parts = step.into_iter().flat_map(|step| {
+        let made = step.made_in(asked.context);
+        made.flat_map(|fragment| &fragment.parts)
+    });
+    let inside = parts.filter_map(|id| asked.graph.ix(id));
+    let inside = inside.flat_map(|x| asked.graph.subtree(x));
+    wrong_specs(asked.state, asked.graph, inside)
+}
+
+/// The place and the words with the ids that the planner gave.
+pub(super) fn issue_fault(issue: &Issue, names: &BTreeMap<AtomId, AtomId>) -> Fault {
+    let words: Vec<&str> = issue.description.split('`').map(|id| proposed(names, id)).collect();
+    let at = doc::pointer_push("/atoms", proposed(names, &issue.location)) + &issue.at;
+    let message = format!("{} [{}]", words.join("`"), issue.rule.word());
+    Fault::at(issue.rule.word(), &at, message, Some(&issue.proposed_repair))
+}
+
+/// The atom that keeps the checks of the task that stood in the place of the step. `None` where it had none.
+pub(super) fn closing_atom(asked: FragmentRequest<'_>) -> Option<Atom> {
+    let plan = asked.state.atom(asked.plan)?.plan()?;
+    let was = plan.placed.was.as_ref()?;
+    let checks = was.task()?.spec.checks.clone()?;
+    let spec = Spec {
+        action: Some(Action { run: "true".into(), extra: Extra::default() }),
+        checks: Some(checks),
+        ..Spec::default()
+    };
+    Some(Atom {
+        description: format!("the checks of {}", was.title(asked.plan)),
+        body: Body::Task(Box::new(Task::new(spec))),
+        ..Atom::default()
+    })
+}
+
+/// Adds the closing atom, which waits for all other parts.
+pub(super) fn add_closing(
+    asked: FragmentRequest<'_>,
+    taken: &mut AcceptedFragment,
+    mut atom: Atom,
+) {
+    atom.depends_on.clone_from(&taken.fragment.parts);
+    let mut origin = Writer::default();
+    origin
+        .text("by", "planner")
+        .text("fragment", asked.attempt.as_str())
+        .text("reason", &format!("it keeps the checks of {}", asked.plan));
+    atom.origin = Some(origin.finish(&Extra::default()));
+    let is_free = |id: &AtomId| asked.state.atom(id).is_none() && !taken.atoms.contains_key(id);
+    let mut ids = (1..).map(|n| super::derived(asked.plan, n));
+    if let Some(id) = ids.find(is_free) {
+        taken.fragment.parts.push(id.clone());
+        taken.atoms.insert(id, atom);
+    }
+}
+
+/// Fragments of other placed steps in the same place: the same atoms again would fail again. A root waits for all that
+/// was there, so it has no context in common with an earlier one.
+pub(super) fn others_in_place<'s>(
+    asked: FragmentRequest<'s>,
+) -> impl Iterator<Item = &'s Fragment> {
+    let own = asked.state.atoms.get(asked.plan).and_then(|atom| atom.plan());
+    let is_placed = own.is_some_and(|plan| plan.placed.is_placed());
+    let is_root = is_placed_root(asked, asked.plan);
+    let others = asked.state.atoms.iter().filter(move |(id, atom)| {
+        let plan = atom.plan().filter(|plan| plan.placed.is_placed());
+        is_placed && plan.is_some() && *id != asked.plan && is_root == is_placed_root(asked, id)
+    });
+    others
+        .filter_map(|(_, atom)| atom.plan())
+        .flat_map(|plan| plan.fragments())
+        .filter(move |one| is_root || one.context == *asked.context)
+}
+
+fn is_placed_root(asked: FragmentRequest<'_>, id: &AtomId) -> bool {
+    let plan = asked.state.atoms.get(id).and_then(|atom| atom.plan());
+    let is_new = plan.is_some_and(|plan| plan.placed.is_placed() && plan.placed.was.is_none());
+    let x = asked.graph.ix(id);
+    is_new && x.is_some_and(|x| asked.graph.vertex(x).parent.is_none())
 }

@@ -69,8 +69,11 @@ pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
     }
     let (world, intent) = (subject.world, subject.intent);
     let remaining = remaining(world, intent);
-    let lines: String =
-        remaining.rows().map(|(key, count, what)| format!("- {key}: {count} — {what}\n")).collect();
+    let lines: String = remaining
+        .rows
+        .iter()
+        .map(|(key, count, what)| format!("- {key}: {count} — {what}\n"))
+        .collect();
     // The atom that a step inside a plan serves, and the one that this serves in turn.
     let steps = world.graph.ix(&intent.atom).into_iter();
     let steps = steps.flat_map(|x| core::iter::once(x).chain(world.graph.above(x)));

@@ -13,7 +13,7 @@ use super::{
 use crate::{
     graph::active,
     id::AtomId,
-    state::{Binding, Fragment, TryEnd},
+    state::{Binding, Fragment, Try},
     world::World,
 };
 
@@ -88,11 +88,7 @@ fn entry(
 fn result<'w>(world: &'w World, id: &AtomId) -> Option<&'w Binding> {
     let bound = world.state.bindings.get(id).map(|binding| &**binding);
     bound.or_else(|| {
-        let tries = world.state.atom(id)?.task()?.tries.iter().rev();
-        let mut parked = tries.filter_map(|one| match &one.ended {
-            Some(TryEnd::Parked(parked)) => Some(&**parked),
-            Some(TryEnd::Failed(_)) | None => None,
-        });
-        parked.next()
+        let tries = world.state.atom(id)?.task()?.tries.iter();
+        tries.rev().find_map(Try::parked)
     })
 }

@@ -269,6 +269,14 @@ impl Try {
     pub fn has_failed(&self) -> bool {
         matches!(self.ended, Some(TryEnd::Failed(_)))
     }
+
+    /// Its result, which is kept until its context comes back.
+    pub fn parked(&self) -> Option<&Binding> {
+        match &self.ended {
+            Some(TryEnd::Parked(binding)) => Some(binding),
+            Some(TryEnd::Failed(_)) | None => None,
+        }
+    }
 }
 
 impl Task {

@@ -69,7 +69,7 @@ pub(super) fn finished(
             if fragment::oversteps(&faults) {
                 transaction.run().judging_mut().count_overstep();
             }
-            faults.extend(fragment::shell_faults(outcome));
+            faults.extend(fragment::faults_of_shell(&outcome.shell_faults));
             Err(Box::new(Failure { by_form, ..refusal(outcome, &faults) }))
         }
     }

@@ -1,4 +1,4 @@
-//! The work graph as nodes and edges, for every renderer.
+//! The work graph as nodes and edges, for every renderer, and the choices of its groups.
 
 use alloc::{
     borrow::ToOwned,
@@ -7,13 +7,14 @@ use alloc::{
     string::String,
     vec::Vec,
 };
+
 use serde::Serialize;
 
 use super::status_word;
 use crate::{
     graph::{Graph, Ix, NodeKind},
     id::AtomId,
-    state::{PhaseBudget, TryEnd, atom::AttentionCause},
+    state::{EntryKind, PhaseBudget, TryEnd, atom::AttentionCause},
     world::World,
 };
 
@@ -103,6 +104,15 @@ pub fn graph(world: &World) -> GraphView {
     view
 }
 
+pub(super) fn kind_word(kind: NodeKind) -> &'static str {
+    match kind {
+        NodeKind::Task => "task",
+        NodeKind::Plan => "plan",
+        NodeKind::All => "all",
+        NodeKind::Any => "any",
+    }
+}
+
 /// The atoms in no group. An atom follows those that it waits for, else those written before it.
 fn roots(graph: &Graph) -> Vec<Ix> {
     let root_of = |x: Ix| graph.above(x).last().unwrap_or(x);
@@ -113,34 +123,16 @@ fn roots(graph: &Graph) -> Vec<Ix> {
     }
     let mut open: Vec<Ix> = waits.keys().copied().collect();
     open.sort_by_key(|x| graph.place(*x));
-    let rank: BTreeMap<Ix, usize> = open.iter().enumerate().map(|(rank, x)| (*x, rank)).collect();
-    let mut needed_by: BTreeMap<Ix, Vec<Ix>> = BTreeMap::new();
-    for (x, deps) in &mut waits {
-        deps.remove(x);
-        for dep in deps.iter() {
-            needed_by.entry(*dep).or_default().push(*x);
-        }
+    let mut placed = BTreeSet::new();
+    let mut roots = Vec::with_capacity(open.len());
+    while !open.is_empty() {
+        let is_free = |x: &Ix| waits[x].iter().all(|dep| dep == x || placed.contains(dep));
+        // Members of two groups may wait for each other.
+        let next = open.remove(open.iter().position(is_free).unwrap_or(0));
+        placed.insert(next);
+        roots.push(next);
     }
-    let is_free = |x: &Ix| waits[x].is_empty();
-    let mut free: BTreeSet<usize> = open.iter().filter(|x| is_free(x)).map(|x| rank[x]).collect();
-    let mut placed = Vec::with_capacity(open.len());
-    while let Some(next) = free.pop_first() {
-        let x = open[next];
-        placed.push(x);
-        for y in needed_by.get(&x).into_iter().flatten() {
-            if let Some(deps) = waits.get_mut(y) {
-                deps.remove(&x);
-                if deps.is_empty() {
-                    free.insert(rank[y]);
-                }
-            }
-        }
-    }
-    // Members of two groups may wait for each other.
-    let in_a_ring =
-        graph.order().iter().filter(|x| waits.get(x).is_some_and(|deps| !deps.is_empty()));
-    placed.extend(in_a_ring);
-    placed
+    roots
 }
 
 fn node(world: &World, x: Ix, depth: usize) -> NodeView {
@@ -159,12 +151,7 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
     let attention = atom.and_then(|atom| atom.task()?.attention.as_ref());
     NodeView {
         id: name(x),
-        kind: match vertex.kind {
-            NodeKind::Task => "task",
-            NodeKind::Plan => "plan",
-            NodeKind::All => "all",
-            NodeKind::Any => "any",
-        },
+        kind: kind_word(vertex.kind),
         description: atom.map(|atom| atom.description.clone()).unwrap_or_default(),
         state,
         tried: is_aside.then(|| tried(world, x)).flatten(),
@@ -198,4 +185,63 @@ fn tried(world: &World, x: Ix) -> Option<&'static str> {
         Some(TryEnd::Parked(_)) => Some("parked"),
         None => None,
     })
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ChoiceView {
+    pub group: AtomId,
+    pub selected: Option<AtomId>,
+    pub failed: Vec<AtomId>,
+    /// Choices in a whole selection under which the base case did not hold.
+    pub refuted: Vec<AtomId>,
+    pub untried: Vec<AtomId>,
+}
+
+pub(super) fn choices(world: &World) -> Vec<ChoiceView> {
+    let mut groups: Vec<Ix> = world.graph.groups().collect();
+    groups.sort_by_key(|group| world.graph.place(*group));
+    groups.into_iter().map(|group| choice_view(world, group)).collect()
+}
+
+/// Choices of a group in refuted selections, in the order in which that happened.
+fn refuted(world: &World, group: &AtomId) -> Vec<AtomId> {
+    let mut refuted: Vec<AtomId> = Vec::new();
+    for entry in world.state.trail.iter() {
+        if let EntryKind::Refuted(one) = &entry.kind
+            && let Some(choice) = one.conflict.get(group)
+            && !refuted.contains(choice)
+        {
+            refuted.push(choice.clone());
+        }
+    }
+    refuted
+}
+
+pub(super) fn choice_view(world: &World, group: Ix) -> ChoiceView {
+    let graph = &world.graph;
+    let mut view = ChoiceView {
+        group: graph.id(group).clone(),
+        selected: world.active.selection.get(&group).map(|choice| graph.id(*choice).clone()),
+        failed: Vec::new(),
+        refuted: refuted(world, graph.id(group)),
+        untried: Vec::new(),
+    };
+    for kid in &graph.vertex(group).kids {
+        let tasks: Vec<Ix> = graph
+            .subtree(*kid)
+            .into_iter()
+            .filter(|x| matches!(graph.vertex(*x).kind, NodeKind::Task | NodeKind::Plan))
+            .collect();
+        let tries = |x: &Ix| crate::search::tries(&world.state, graph.id(*x));
+        if tasks.iter().any(|x| tries(x).iter().any(|tried| tried.has_failed())) {
+            view.failed.push(graph.id(*kid).clone());
+        } else if tasks
+            .iter()
+            .all(|x| tries(x).is_empty() && !world.state.bindings.contains_key(graph.id(*x)))
+        {
+            view.untried.push(graph.id(*kid).clone());
+        }
+    }
+    view
 }

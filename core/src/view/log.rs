@@ -15,8 +15,7 @@ use crate::{
     event::Event,
     id::AtomId,
     state::{
-        Binding, Correction, Entry, EntryKind, Extra, FreeValue, Reason, State, TryEnd,
-        fields::Writer,
+        Binding, Correction, Entry, EntryKind, FreeValue, State,
         record::{CorrectionType, EvidenceRecord},
     },
 };
@@ -45,19 +44,23 @@ pub struct LogEntry {
 }
 
 impl LogEntry {
+    pub(super) fn of_entry(entry: &Entry) -> Self {
+        Self {
+            at: entry.at.clone(),
+            kind: entry.kind.word().to_owned(),
+            by: LOOP.to_owned(),
+            serial: entry.serial,
+            entry: entry.node.clone(),
+            event: event_of(entry),
+        }
+    }
+
     /// An event that no record of the state tells.
-    pub fn of_event(event: &Event, at: String, by: String, serial: u64) -> Self {
+    pub fn of_event(event: &Event, at: String, by: String, serial: Option<u64>) -> Self {
         let text = serde_json::to_vec(event).unwrap_or_default();
         let entry = doc::parse_bytes(&text, &doc::Limits::default()).node;
         let entry = entry.unwrap_or_else(Node::null);
-        Self {
-            at,
-            kind: text_of(&entry, "event"),
-            by,
-            serial: Some(serial),
-            entry,
-            event: Some(event.clone()),
-        }
+        Self { at, kind: text_of(&entry, "event"), by, serial, entry, event: Some(event.clone()) }
     }
 }
 
@@ -99,17 +102,10 @@ fn trail<'s>(state: &'s State, seen: &'s BTreeSet<String>) -> impl Iterator<Item
         !matches!(entry.kind, EntryKind::UserCorrection(_)) || !seen.contains(&entry.at)
     };
     let entries = state.trail.iter().filter(is_shown);
-    entries.map(|entry| LogEntry {
-        at: entry.at.clone(),
-        kind: entry.kind.word().to_owned(),
-        by: LOOP.to_owned(),
-        serial: entry.serial,
-        entry: entry.node.clone(),
-        event: event_of(entry),
-    })
+    entries.map(|entry| LogEntry::of_entry(entry))
 }
 
-fn corrections(state: &State) -> Vec<LogEntry> {
+pub(super) fn corrections(state: &State) -> Vec<LogEntry> {
     let entry = |one: &Arc<Correction>| LogEntry {
         at: one.data.timestamp.clone().unwrap_or_default(),
         kind: one.data.kind.map_or("", CorrectionType::word).to_owned(),
@@ -124,23 +120,11 @@ fn corrections(state: &State) -> Vec<LogEntry> {
 /// Results in force, and those that are kept until their choices come back.
 fn solved(state: &State) -> Vec<LogEntry> {
     let bound = state.bindings.iter().map(|(id, binding)| result(id, binding));
-    let atoms = state.all_atoms();
-    let tries = atoms.into_iter().filter_map(|(id, atom)| Some((id, atom.task()?)));
-    let parked = tries.flat_map(|(id, task)| {
-        task.tries.iter().filter_map(move |tried| match &tried.ended {
-            Some(TryEnd::Parked(binding)) => Some(result(id, binding)),
-            Some(TryEnd::Failed(_)) | None => None,
-        })
-    });
+    let parked = state.all_tries().filter_map(|(id, tried)| Some(result(id, tried.parked()?)));
     bound.chain(parked).collect()
 }
 
 fn result(id: &AtomId, binding: &Binding) -> LogEntry {
-    let mut to = Writer::default();
-    to.text("atom", id.as_str()).text("summary", &binding.summary);
-    to.put("attempts", Node::uint(u64::from(binding.attempts)));
-    to.texts_unless_empty("artifacts", &binding.artifacts);
-    to.some("commit", binding.commit.as_ref().map(|commit| Node::string(commit.as_str())));
     let event = Event::Solved {
         attempt: None,
         atom: id.clone(),
@@ -151,53 +135,22 @@ fn result(id: &AtomId, binding: &Binding) -> LogEntry {
         unclear: binding.unclear_because.clone(),
         not_taken: String::new(),
     };
-    LogEntry {
-        at: binding.at.clone(),
-        kind: "solved".to_owned(),
-        by: if binding.is_by_person() { "person".to_owned() } else { LOOP.to_owned() },
-        serial: None,
-        entry: to.finish(&Extra::default()),
-        event: Some(event),
-    }
+    let by = if binding.is_by_person() { "person" } else { LOOP };
+    LogEntry::of_event(&event, binding.at.clone(), by.to_owned(), None)
 }
 
 fn request(state: &State) -> Option<LogEntry> {
     let request = state.control.request.as_ref()?;
-    let mut to = Writer::default();
-    to.text("kind", request.kind.word());
-    to.some("reason", state.control.stop_reason.as_deref().map(Node::string));
-    Some(LogEntry {
-        at: request.at.clone(),
-        kind: "request".to_owned(),
-        by: request.by.to_string(),
-        serial: None,
-        entry: to.finish(&Extra::default()),
-        event: Some(Event::Requested {
-            request: request.kind,
-            reason: state.control.stop_reason.clone(),
-        }),
-    })
+    let event =
+        Event::Requested { request: request.kind, reason: state.control.stop_reason.clone() };
+    Some(LogEntry::of_event(&event, request.at.clone(), request.by.to_string(), None))
 }
 
 /// The last ending; the state keeps no earlier ones.
 fn ending(state: &State) -> Option<LogEntry> {
     let (ending, result) = (state.run.last_ending()?, state.run.status);
-    let mut to = Writer::default();
-    to.text("result", result.word())
-        .text("reason", ending.reason.map_or("", Reason::word))
-        .text("summary", &ending.summary);
-    Some(LogEntry {
-        at: ending.ended.clone()?,
-        kind: "ended".to_owned(),
-        by: LOOP.to_owned(),
-        serial: None,
-        entry: to.finish(&Extra::default()),
-        event: Some(Event::Ended {
-            result,
-            reason: ending.reason?,
-            summary: ending.summary.clone(),
-        }),
-    })
+    let event = Event::Ended { result, reason: ending.reason?, summary: ending.summary.clone() };
+    Some(LogEntry::of_event(&event, ending.ended.clone()?, LOOP.to_owned(), None))
 }
 
 /// The event that an entry of the trail stands for.
@@ -283,7 +236,7 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
 }
 
 /// The checks that spoke against a selection: not an assertion of which nobody said anything.
-pub(super) fn failed_checks(evidence: &[EvidenceRecord]) -> Vec<String> {
+fn failed_checks(evidence: &[EvidenceRecord]) -> Vec<String> {
     let failed = evidence.iter().filter(|one| one.speaks_against());
     failed.filter_map(|one| one.check.clone()).collect()
 }

@@ -11,7 +11,7 @@ use serde::Serialize;
 use crate::{
     event::Event,
     id::{AtomId, AttemptId, CommitId, Digest},
-    state::{SideFile, State, Try},
+    state::{SideFile, State},
     world::trail_limits::TrailLimits,
 };
 
@@ -66,7 +66,7 @@ pub fn known_attempts<'e>(
     let mut known = BTreeMap::new();
     let mut note = |one: KnownAttempt| drop(known.insert(one.id.clone(), one));
     events.into_iter().filter_map(of_event).for_each(&mut note);
-    for (atom, tried) in tries(state) {
+    for (atom, tried) in state.all_tries() {
         if let Some(id) = tried.conflict.as_ref().and_then(|one| one.attempt.as_ref()) {
             note(KnownAttempt::of(id, atom, AttemptEnd::Conflict));
         }
@@ -134,12 +134,7 @@ pub fn kept_to_show(state: &State) -> BTreeSet<AttemptId> {
     let failures = state.failures().map(|(_, failure)| failure);
     let changed = failures.filter(|failure| !failure.changed.is_empty());
     let failed = changed.map(|failure| failure.attempt.clone());
-    let conflicts = tries(state).filter_map(|(_, tried)| tried.conflict.as_ref()?.attempt.clone());
+    let conflicts =
+        state.all_tries().filter_map(|(_, tried)| tried.conflict.as_ref()?.attempt.clone());
     failed.chain(conflicts).collect()
-}
-
-fn tries(state: &State) -> impl Iterator<Item = (&AtomId, &Try)> {
-    let atoms = state.all_atoms().into_iter();
-    let tasks = atoms.filter_map(|(id, atom)| Some((id, atom.task()?)));
-    tasks.flat_map(|(id, task)| task.tries.iter().map(move |tried| (id, tried)))
 }

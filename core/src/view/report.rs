@@ -3,42 +3,40 @@
 //! Invariant: it follows from the state alone, so the same state gives the same report. Not here: how it is written
 //! (the shell).
 
-mod agreement;
-mod tried;
-mod work;
-
 use alloc::{
+    borrow::ToOwned,
+    collections::BTreeMap,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
+
 use serde::Serialize;
 
-pub use agreement::{AgreementReport, ConstraintReport, LeafReport};
-pub use tried::{
-    BacktrackReport, DroppedReport, FailedAttempt, FailureGroup, RefutedReport, ReplanReport,
-    TriedReport,
-};
-pub use work::{AtomReport, EvidenceReport, NewestFailure, SolvedReport};
-
 use super::{
-    PatternView, SpentView,
-    judged::{self, AssessmentView, JudgedView, UnwordedView, assessed, judged, unworded},
-    law::{self, DirectiveView, LawView},
-    marked::{self, AttentionView, UnclearView},
+    SpentView,
+    graph::{ChoiceView, NodeView, choices, graph},
+    judged::{
+        self, AttentionView, JudgedView, LawView, ProfileView, UnclearView, assessed, judged,
+        unworded,
+    },
+    leaves::{ConfidenceView, LeafView, confidence, leaves},
+    log::{self, LogEntry},
     next::{by_the_state, is_changed_since},
-    passes::{self, ProfileView},
     spent,
+    why::attempts::{self, AttemptView},
 };
 use crate::{
     audit::{self, AuditFinding},
-    change::lost_lines,
-    id::{AtomId, CommitId, Lineage},
+    fingerprint,
+    id::{AtomId, AttemptId, CommitId, Digest, Lineage},
+    search,
     state::{
-        Correction, JudgedBy, Reason,
-        account::{Accountable, LastDirective, RunMetrics},
-        check::Thousandths,
-        final_result::{FinalOutput, FinalResultRecord, ResultVerdict},
-        record::{Choices, CorrectionType},
+        AssessmentRecord, AtomStatus, Check, Entry, EntryKind, FailureClass, FreeValue,
+        PatternRecord, ReviewRecord, State, Task, WordingRecord,
+        final_result::FinalResultRecord,
+        limits,
+        record::{Choices, FailureEntry},
     },
     step::run_end,
     world::{
@@ -64,13 +62,13 @@ pub struct Report {
     pub judged: Option<JudgedView>,
     /// The newest opinion about a pass that came to its end: advice, not proof.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub assessed: Option<AssessmentView>,
+    pub assessed: Option<AssessmentRecord>,
     /// The kind of task, where somebody said it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileView>,
     /// The newest report across the phases of a pass: advice, not proof.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reviewed: Option<judged::ReviewView>,
+    pub reviewed: Option<ReviewRecord>,
     /// The curve of the control law, with what followed its directives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub law: Option<LawView>,
@@ -84,45 +82,28 @@ pub struct Report {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<UnclearView>,
     /// The changes that people made, the oldest first.
-    pub corrections: Vec<CorrectionReport>,
+    pub corrections: Vec<LogEntry>,
     /// Failures that several atoms share.
-    pub patterns: Vec<PatternView>,
+    pub patterns: Vec<PatternRecord>,
     pub spent: SpentView,
     /// The moves of a person, the best first.
     pub next: Vec<String>,
 }
 
-/// How it stands. Without an ending only the status is known.
+/// How it stands, and the last ending with its account; without an ending only the status is known.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OutcomeReport {
     #[cfg_attr(feature = "schema", schemars(extend("enum" = crate::state::RunStatus::WORDS.map(|(word, _)| word))))]
     pub status: &'static str,
-    /// Whether the run ended, so that nothing more is tried by itself.
-    pub ended: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<Reason>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub at: Option<String>,
-    pub summary: String,
-    /// The ending in words.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub answer: Option<AnswerReport>,
+    /// The final result. Nothing more is tried by itself.
+    #[serde(flatten)]
+    pub last: Option<FinalResultRecord>,
     /// Why nobody worded it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub unworded: Option<UnwordedView>,
-    /// How near it came, what it took, and who is accountable.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub account: Option<AccountReport>,
-    /// How much of the base case held on the delivered tree.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub verdict: Option<HeldReport>,
+    pub unworded: Option<WordingRecord>,
     /// Whether a person changed something since this ending.
     pub changed_since: bool,
-    /// Checks that failed and held on one tree.
-    pub unsteady: Vec<String>,
-    /// Agreed steps that are open though the base case holds.
-    pub open: Vec<OpenReport>,
     /// Effects outside of which nobody knows whether they happened.
     pub doubts: Vec<Doubt>,
     /// The commit that the run started from.
@@ -133,55 +114,54 @@ pub struct OutcomeReport {
     pub commit: Option<CommitId>,
 }
 
-/// The final answer
+/// The agreement: the words, the checks with the newest verdict on each, and the constraints that somebody chose.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AnswerReport {
-    pub text: String,
-    /// The share of the leaves of the base case that hold.
+pub struct AgreementReport {
+    /// The person's first words; the goal may have been changed since.
+    pub raw_input: String,
+    pub goal: String,
+    /// Why it is wanted.
+    pub background_intent: String,
+    pub deliverables: String,
+    pub definition_of_done: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub confidence: Option<String>,
-    /// The atoms whose changes are in the result.
-    pub used: Vec<AtomId>,
-    pub notes: Vec<String>,
+    pub scope: Option<FreeValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub by: Option<JudgedBy>,
+    pub clarifications: Option<FreeValue>,
+    /// Each leaf of the base case, as written.
+    pub base_case: Vec<LeafView>,
+    /// The constraints that somebody chose.
+    pub constraints: Vec<ConstraintReport>,
 }
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct HeldReport {
-    pub held: u64,
-    pub of: u64,
-    /// Taken in a checkout made anew.
-    pub pristine: bool,
-    /// The choices that the tree was made under.
-    pub choices: Choices,
+pub struct ConstraintReport {
+    pub key: String,
+    pub value: FreeValue,
 }
 
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct OpenReport {
-    pub atom: AtomId,
-    pub description: String,
-    /// The reason of its newest failure.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct CorrectionReport {
-    pub at: String,
-    /// Absent for a type of another version.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
-    pub kind: Option<CorrectionType>,
-    pub by: String,
-    pub description: String,
-    /// Its consequences.
-    pub effects: Vec<String>,
-    /// Values that gave way, a line each.
-    pub gave_way: Vec<String>,
+fn agreement(world: &World) -> AgreementReport {
+    let objective = &world.state.objective;
+    let in_force = limits::in_force(&objective.constraints).into_iter();
+    let chosen = in_force.filter(|one| one.is_chosen);
+    AgreementReport {
+        raw_input: match objective.raw_input.as_str() {
+            "" => objective.goal.clone(),
+            words => words.to_owned(),
+        },
+        goal: objective.goal.clone(),
+        background_intent: objective.background_intent.clone(),
+        deliverables: objective.deliverables.clone(),
+        definition_of_done: objective.definition_of_done.clone(),
+        scope: objective.scope.clone(),
+        clarifications: objective.clarifications.clone(),
+        base_case: leaves(world),
+        constraints: chosen
+            .map(|one| ConstraintReport { key: one.key, value: one.value })
+            .collect(),
+    }
 }
 
 pub fn report(world: &World) -> Report {
@@ -190,20 +170,20 @@ pub fn report(world: &World) -> Report {
         schema: "descent/report/1",
         lineage: state.lineage.clone(),
         serial: state.serial.0,
-        agreement: agreement::agreement(world),
+        agreement: agreement(world),
         outcome: outcome(world),
-        work: work::work(world),
+        work: work(world),
         patterns: super::patterns(state),
-        tried: tried::tried(world),
+        tried: tried(world),
         judged: judged(state),
         assessed: assessed(state),
-        profile: passes::profile(state),
+        profile: judged::profile(state),
         reviewed: judged::reviewed(state),
-        law: law::of_run(state),
+        law: judged::law_of_run(state),
         findings: audit::audit(world, &[]),
-        attention: marked::marks(state),
-        questions: marked::questions(state),
-        corrections: state.corrections.iter().map(|one| correction(one)).collect(),
+        attention: judged::marks(state),
+        questions: judged::questions(state),
+        corrections: log::corrections(state),
         spent: spent(state),
         next: by_the_state(world),
     }
@@ -212,140 +192,209 @@ pub fn report(world: &World) -> Report {
 fn outcome(world: &World) -> OutcomeReport {
     let state = &world.state;
     let last = run_end::last_result(world);
-    let last = last.as_ref();
     OutcomeReport {
         status: state.run.status.word(),
-        ended: last.is_some(),
-        reason: last.and_then(|one| one.reason),
-        at: last.and_then(|one| one.at.clone()),
-        summary: last.map(|one| one.summary.clone()).unwrap_or_default(),
-        answer: last.and_then(|one| one.output.as_ref()).map(answer),
-        unworded: last.and_then(|_| unworded(state)),
-        account: last.and_then(account),
-        verdict: last.and_then(|one| one.verdict.as_ref()).map(held),
+        unworded: last.as_ref().and_then(|_| unworded(state)),
         changed_since: last.is_some() && is_changed_since(world),
-        unsteady: last.map(|one| one.unsteady.clone()).unwrap_or_default(),
-        open: last.map(open).unwrap_or_default(),
+        last,
         doubts: doubts(state),
         base: state.run.started_from.as_ref().map(|from| from.commit.clone()),
         commit: state.run.result().cloned(),
     }
 }
 
-fn answer(output: &FinalOutput) -> AnswerReport {
-    AnswerReport {
-        text: output.text.clone(),
-        confidence: output.confidence.map(Thousandths::text),
-        used: output.used.clone(),
-        notes: output.notes.clone(),
-        by: output.by,
-    }
-}
-
-fn held(verdict: &ResultVerdict) -> HeldReport {
-    HeldReport {
-        held: verdict.held,
-        of: verdict.of,
-        pristine: verdict.pristine,
-        choices: verdict.choices.clone(),
-    }
-}
-
-fn open(last: &FinalResultRecord) -> Vec<OpenReport> {
-    let open = last.open.iter().map(|step| OpenReport {
-        atom: step.atom.clone(),
-        description: step.description.clone(),
-        reason: step.reason.clone(),
-    });
-    open.collect()
-}
-
-fn correction(one: &Correction) -> CorrectionReport {
-    let data = &one.data;
-    CorrectionReport {
-        at: data.timestamp.clone().unwrap_or_default(),
-        kind: data.kind,
-        by: data.by.clone().unwrap_or_else(|| "person".to_string()),
-        description: data.description.clone().unwrap_or_default(),
-        effects: data.changes.clone(),
-        gave_way: lost_lines(&data.lost),
-    }
-}
-
-/// How near a run came, what it took, and who is accountable. Shares are from 0 to 1.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct AccountReport {
-    pub accountable: Accountable,
-    /// The distance of the delivered tree from the base case.
+pub struct AtomReport {
+    #[serde(flatten)]
+    pub node: NodeView,
+    /// Its own checks.
+    pub checks: Vec<String>,
+    /// The number of them that held when it was last judged.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub d: Option<String>,
-    /// The share of logical failures.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub p: Option<String>,
-    /// The used share of changes and budgets.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub omega: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub l: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub directive: Option<LastDirective>,
-    /// How often the plan was changed.
-    pub changes: u64,
-    /// The nearest commit.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub best: Option<CommitId>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub metrics: Option<MetricsReport>,
-}
-
-/// Counts of the tasks of the state, and of their attempts.
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MetricsReport {
-    /// Tasks that were solved by their first attempt.
-    pub solved_at_first: u64,
-    pub solved_later: u64,
-    /// Tasks that were tried and are not solved.
-    pub unsolved: u64,
+    pub confidence: Option<ConfidenceView>,
+    /// A person's words on it.
+    pub guidance: Vec<String>,
+    /// Attempts that were counted, in all contexts.
     pub attempts: u64,
+    pub repairs: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub mean_attempts: Option<String>,
-    pub rested: u64,
-    pub woken: u64,
-    pub transient: u64,
-    pub interruptions: u64,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub directives: Vec<DirectiveView>,
+    pub solved: Option<AttemptView>,
+    /// Its newest failure, unless it is solved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed: Option<AttemptView>,
+    /// The agent's words why it cannot be done.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub invalid: Option<String>,
 }
 
-fn account(last: &FinalResultRecord) -> Option<AccountReport> {
-    let loss = last.loss.as_ref();
-    Some(AccountReport {
-        accountable: last.accountable?,
-        d: loss.map(|loss| loss.d.text()),
-        p: loss.map(|loss| loss.p.text()),
-        omega: loss.map(|loss| loss.omega.text()),
-        l: loss.map(|loss| loss.l.text()),
-        directive: last.directive,
-        changes: last.changes,
-        best: last.best.as_ref().and_then(|best| best.commit.clone()),
-        metrics: last.metrics.as_ref().map(metrics),
+fn work(world: &World) -> Vec<AtomReport> {
+    let nodes = graph(world).nodes.into_iter();
+    nodes.map(|node| atom(world, node)).collect()
+}
+
+fn atom(world: &World, node: NodeView) -> AtomReport {
+    let state = &world.state;
+    let task = state.atom(&node.id).and_then(|atom| atom.task());
+    let tries = search::tries(state, &node.id);
+    let checks = task.and_then(|task| task.spec.checks.as_ref());
+    let solved = solved(state, &node.id);
+    let is_solved = state.bindings.contains_key(&node.id);
+    let failure = state.newest_failure(&node.id).filter(|_| !is_solved);
+    AtomReport {
+        checks: checks.map(titles).unwrap_or_default(),
+        confidence: confidence(state, &node.id),
+        guidance: task.map(|task| task.spec.guidance.clone()).unwrap_or_default(),
+        attempts: tries.iter().map(|tried| u64::from(tried.attempts)).sum(),
+        repairs: tries.iter().map(|tried| u64::from(tried.repairs)).sum(),
+        failed: failure.map(|(entry, one)| attempts::failed(world, one, &entry.at)),
+        invalid: task.and_then(invalid),
+        solved,
+        node,
+    }
+}
+
+fn titles(check: &Check) -> Vec<String> {
+    check.leaves().into_iter().map(Check::title).collect()
+}
+
+fn invalid(task: &Task) -> Option<String> {
+    match &task.status {
+        AtomStatus::Invalid(report) => Some(report.words.clone()),
+        AtomStatus::Pending
+        | AtomStatus::Failed
+        | AtomStatus::NeedsGuidance
+        | AtomStatus::InDoubt(_) => None,
+    }
+}
+
+/// The result in force, else the newest that was set aside.
+fn solved(state: &State, id: &AtomId) -> Option<AttemptView> {
+    if let Some(binding) = state.bindings.get(id) {
+        return Some(attempts::solved(id, binding, "solved", Choices::new()));
+    }
+    let mut tries = search::tries(state, id).iter().rev();
+    tries.find_map(|tried| {
+        Some(attempts::solved(id, tried.parked()?, "parked", tried.choices.clone()))
     })
 }
 
-fn metrics(of: &RunMetrics) -> MetricsReport {
-    MetricsReport {
-        solved_at_first: of.solved_at_first,
-        solved_later: of.solved_later,
-        unsolved: of.unsolved,
-        attempts: of.attempts,
-        mean_attempts: of.mean_attempts.map(Thousandths::text),
-        rested: of.rested,
-        woken: of.woken,
-        transient: of.transient,
-        interruptions: of.interruptions,
-        directives: of.directives.iter().map(DirectiveView::from).collect(),
+/// As far as the state keeps it: older failures are left out of a long trail.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TriedReport {
+    /// Failures that are alike together, by the first of each.
+    pub failures: Vec<FailureGroup>,
+    /// Every group with its choices.
+    pub choices: Vec<ChoiceView>,
+    /// Decisions in order: refuted selections, other choices, plans and changes of them, findings of probes, parts that a
+    /// budget left open.
+    pub story: Vec<LogEntry>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FailureGroup {
+    /// Equal for failures that are alike.
+    pub fingerprint: Digest,
+    /// The newest tells class, reason, checks and output.
+    pub class: FailureClass,
+    pub reason: String,
+    /// The checks of the atom that did not hold.
+    pub checks: Vec<String>,
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub output: String,
+    pub attempts: Vec<FailedAttempt>,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FailedAttempt {
+    pub atom: AtomId,
+    pub attempt: AttemptId,
+    /// Counts from 1 in its context.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n: Option<u32>,
+    pub started: String,
+    pub at: String,
+    /// Its checks that held, where it was judged by some.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held: Option<u64>,
+    /// All of its checks.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub of: Option<u64>,
+    /// The choices that the failure is due to.
+    pub choices: Choices,
+}
+
+fn tried(world: &World) -> TriedReport {
+    let is_told = |entry: &&Arc<Entry>| {
+        matches!(
+            entry.kind,
+            EntryKind::Refuted(_)
+                | EntryKind::Backtrack(_)
+                | EntryKind::Refine(_)
+                | EntryKind::Plan(_)
+                | EntryKind::Replan(_)
+                | EntryKind::Drop(_)
+                | EntryKind::Probe(_)
+        )
+    };
+    let story = world.state.trail.iter().filter(is_told);
+    TriedReport {
+        failures: failures(world),
+        choices: choices(world),
+        story: story.map(|entry| LogEntry::of_entry(entry)).collect(),
+    }
+}
+
+/// The newest tells most, since older ones are kept as lines.
+fn failures(world: &World) -> Vec<FailureGroup> {
+    let mut groups: Vec<FailureGroup> = Vec::new();
+    let mut places: BTreeMap<Digest, usize> = BTreeMap::new();
+    for entry in world.state.trail.iter() {
+        let Some(failure) = entry.failure() else {
+            continue;
+        };
+        let alike = match &failure.fingerprint {
+            Some(known) => known.clone(),
+            None => fingerprint::of(failure),
+        };
+        let place = *places.entry(alike.clone()).or_insert(groups.len());
+        let before = groups.get_mut(place).map(|group| core::mem::take(&mut group.attempts));
+        let mut attempts = before.unwrap_or_default();
+        attempts.push(attempt(entry, failure));
+        let group = group(alike, failure, attempts);
+        match groups.get_mut(place) {
+            Some(known) => *known = group,
+            None => groups.push(group),
+        }
+    }
+    groups
+}
+
+fn group(alike: Digest, failure: &FailureEntry, attempts: Vec<FailedAttempt>) -> FailureGroup {
+    let checks = fingerprint::failed_checks(failure).into_iter();
+    FailureGroup {
+        fingerprint: alike,
+        class: failure.class,
+        reason: failure.reason.clone(),
+        checks: checks.map(ToString::to_string).collect(),
+        output: failure.output.clone(),
+        attempts,
+    }
+}
+
+fn attempt(entry: &Entry, failure: &FailureEntry) -> FailedAttempt {
+    FailedAttempt {
+        atom: failure.atom.clone(),
+        attempt: failure.attempt.clone(),
+        n: failure.nth,
+        started: failure.started.clone(),
+        at: entry.at.clone(),
+        held: failure.confidence().map(|(held, _)| held),
+        of: failure.confidence().map(|(_, of)| of),
+        choices: failure.conflict.clone().unwrap_or_default(),
     }
 }
 

@@ -1,39 +1,36 @@
 //! Explains the status of an atom by its choices, attempts and evidence, and lists the atoms worth
 //! asking about.
 
-mod attempts;
+pub(super) mod attempts;
 
 use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
-use serde::Serialize;
-
-pub use attempts::AttemptView;
-#[cfg(feature = "schema")]
-pub use attempts::SideFileView;
 
 use attempts::attempts;
+use serde::Serialize;
 
 use super::{
     QuestionView, Surroundings,
-    choices::{ChoiceView, choice_view},
-    confidence::{ConfidenceView, confidence},
-    flight,
-    judged::{self, IssueView},
-    law::{self, BlockedView},
+    graph::{ChoiceView, choice_view, kind_word},
+    judged::{self, AttentionView, UnclearView},
+    leaves::{ConfidenceView, confidence},
     log::event_of,
-    marked::{self, AttentionView, UnclearView},
     next::after_why,
-    status_word,
+    status_word, work,
 };
 use crate::{
     event::Event,
     graph::{Ix, NodeKind},
-    id::{AgentName, AtomId, AttemptId, Digest},
+    id::{AgentName, AtomId},
     state::{
-        AtomStatus, Check, Entry, EntryKind, FreeValue, State, Task, TryEnd, atom::Rest,
-        record::Choices,
+        AtomStatus, Check, Entry, EntryKind, FreeValue, IssueRecord, PhaseSummary, State, Task,
+        Try, law::BlockedRecord,
     },
     world::{World, long_phase},
 };
+
+pub use attempts::AttemptView;
+#[cfg(feature = "schema")]
+pub use attempts::SideFileView;
 
 /// Everything that explains the status of one atom.
 #[derive(Debug, Serialize)]
@@ -61,10 +58,10 @@ pub struct Why {
     pub planned: Option<PlannedView>,
     /// The results of the plan of a step in short, by an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_short: Option<InShortView>,
+    pub in_short: Option<PhaseSummary>,
     /// The issues of it, or of the plan of a step: advice, not proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub issues: Vec<IssueView>,
+    pub issues: Vec<IssueRecord>,
     /// The reason why a person should look at it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub attention: Option<AttentionView>,
@@ -73,7 +70,7 @@ pub struct Why {
     pub questions: Vec<UnclearView>,
     /// Tools and targets that the planner of a step may not propose.
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    pub blocked: Vec<BlockedView>,
+    pub blocked: Vec<BlockedRecord>,
     /// A person's words on it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub guidance: Vec<String>,
@@ -88,7 +85,7 @@ pub struct Why {
     pub binding: Option<FreeValue>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceView>,
-    pub tries: Vec<TryView>,
+    pub tries: Vec<Try>,
     /// Every kept attempt of it and of what is inside it, in the order in which they ended.
     pub attempts: Vec<AttemptView>,
     /// The entries of the trail about it, in order.
@@ -109,52 +106,10 @@ pub struct PlannedView {
 
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct InShortView {
-    pub agent: AgentName,
-    /// Empty without an answer that could be used.
-    pub text: String,
-    /// Why there is no text.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    pub because: String,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BranchView {
     pub group: AtomId,
     pub choice: AtomId,
     pub selected: Option<AtomId>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TryView {
-    pub context: Digest,
-    #[cfg_attr(
-        feature = "schema",
-        schemars(with = "alloc::collections::BTreeMap<String, String>")
-    )]
-    pub choices: Choices,
-    pub attempts: u32,
-    pub repairs: u32,
-    /// The change that did not merge, until another lands.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub conflict: Option<ConflictView>,
-    /// Whether it is set aside, or goes on after that.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub rest: Option<Rest>,
-    /// The newest failures in a row that are alike.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub alike: Option<u32>,
-    pub ended: Option<&'static str>,
-}
-
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ConflictView {
-    /// The attempt that made the change; null of a commit that no longer applies.
-    pub attempt: Option<AttemptId>,
-    pub paths: Vec<String>,
 }
 
 pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
@@ -170,12 +125,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
     Some(Why {
         schema: "descent/why/1",
         atom: id.clone(),
-        kind: match kind {
-            NodeKind::Task => "task",
-            NodeKind::Plan => "plan",
-            NodeKind::All => "all",
-            NodeKind::Any => "any",
-        },
+        kind: kind_word(kind),
         description: atom.description.clone(),
         status: status_word(world, x, solved[x]),
         live,
@@ -189,20 +139,17 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
         agent: atom.task().and_then(|task| task.spec.agent.clone()),
         planned: planned(world, x),
         in_short: in_short(world, x),
-        issues: judged::of_atom(world, x),
-        attention: marked::mark(id, atom),
-        questions: marked::of_atom(&world.state, id, atom),
-        blocked: match kind {
-            NodeKind::Plan => law::blocked(&world.state),
-            NodeKind::Task | NodeKind::All | NodeKind::Any => Vec::new(),
-        },
+        issues: judged::issues_of(world, x),
+        attention: judged::mark(id, atom),
+        questions: judged::questions_of(&world.state, id, atom),
+        blocked: judged::blocked(&world.state, kind),
         guidance: atom.task().map(|task| task.spec.guidance.clone()).unwrap_or_default(),
         checks: checks(atom.task()),
         confidence: confidence(&world.state, id),
         in_branch: branch(world, x),
         binding,
         choice: (kind == NodeKind::Any).then(|| choice_view(world, x)),
-        tries: crate::search::tries(&world.state, id).iter().map(try_view).collect(),
+        tries: crate::search::tries(&world.state, id).to_vec(),
         attempts: attempts(world, x),
         trail: trail.iter().map(|entry| entry.node.clone()).collect(),
         events: trail.iter().map(|entry| event_of(entry)).collect(),
@@ -222,14 +169,9 @@ fn planned(world: &World, x: Ix) -> Option<PlannedView> {
         .then(|| PlannedView { step: graph.id(step).clone(), reasons: reasons.to_owned() })
 }
 
-fn in_short(world: &World, x: Ix) -> Option<InShortView> {
+fn in_short(world: &World, x: Ix) -> Option<PhaseSummary> {
     let fragment = long_phase::in_force(&world.graph, &world.active, &world.state, x)?;
-    let summary = fragment.summary.as_ref()?;
-    Some(InShortView {
-        agent: summary.agent.clone(),
-        text: summary.text.clone(),
-        because: summary.because.clone(),
-    })
+    fragment.summary.clone()
 }
 
 /// The refiner whose change took an atom out, if one did.
@@ -252,25 +194,6 @@ fn checks(task: Option<&Task>) -> Vec<String> {
     let checks = task.and_then(|task| task.spec.checks.as_ref());
     let leaves = checks.map(Check::leaves).unwrap_or_default();
     leaves.into_iter().map(|leaf| leaf.title()).collect()
-}
-
-fn try_view(tried: &crate::state::Try) -> TryView {
-    TryView {
-        context: tried.context.clone(),
-        choices: tried.choices.clone(),
-        attempts: tried.attempts,
-        repairs: tried.repairs,
-        conflict: tried.conflict.as_ref().map(|conflict| ConflictView {
-            attempt: conflict.attempt.clone(),
-            paths: conflict.paths.clone(),
-        }),
-        rest: tried.rest,
-        alike: tried.alike.as_ref().map(|alike| alike.times),
-        ended: tried.ended.as_ref().map(|ended| match ended {
-            TryEnd::Failed(_) => "failed",
-            TryEnd::Parked(_) => "parked",
-        }),
-    }
 }
 
 fn branch(world: &World, x: Ix) -> Option<BranchView> {
@@ -369,7 +292,7 @@ pub fn worth_asking(world: &World) -> Asking {
     Asking {
         schema: "descent/why-list/1",
         atoms,
-        question: flight::question(&world.state, false),
+        question: work::question(&world.state, false),
         next,
     }
 }

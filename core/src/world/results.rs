@@ -5,7 +5,7 @@ use alloc::{format, string::String, vec::Vec};
 use crate::{
     graph::{AtomVec, Graph, Ix, NodeKind, active::ActiveGraph},
     id::{AtomId, Digest},
-    state::{Binding, State, TryEnd},
+    state::{Binding, State},
 };
 
 /// Whether each atom is resolved under the selection in force.
@@ -87,10 +87,7 @@ pub(crate) fn result_in<'s>(
 }
 
 fn parked_in<'s>(state: &'s State, id: &AtomId, context: &Digest) -> Option<&'s Binding> {
-    match &state.atom(id)?.task()?.tried(context)?.ended {
-        Some(TryEnd::Parked(parked)) => Some(parked),
-        Some(TryEnd::Failed(_)) | None => None,
-    }
+    state.atom(id)?.task()?.tried(context)?.parked()
 }
 
 /// The digest of the upstream results that an atom is made from, along the dependencies.

@@ -227,7 +227,7 @@ fn limits(page: &mut Page, shown: &AgreementView) {
 
 /// The kind of task, and what follows from it.
 fn profile(page: &mut Page, world: &World) {
-    let Some(profile) = view::passes::profile(&world.state) else {
+    let Some(profile) = view::judged::profile(&world.state) else {
         return;
     };
     let words = format!(

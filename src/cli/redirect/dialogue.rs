@@ -250,7 +250,7 @@ fn carried(redirect: &Redirect) -> TrustList {
 fn moves(redirect: &Redirect) -> Vec<TrustItem> {
     let ids = |ids: &[AtomId]| ids.iter().map(ToString::to_string).collect();
     let choices = redirect.selected.iter();
-    let choices = choices.map(|one| format!("{} in {}", one.choice, one.group));
+    let choices = choices.map(|(group, choice)| format!("{choice} in {group}"));
     let checks = if redirect.checks.is_empty() {
         Vec::new()
     } else {

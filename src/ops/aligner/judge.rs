@@ -3,7 +3,7 @@
 //! Invariant: a warning of a plan is a fault here, since a mistyped key means a missing part.
 
 use descent_core::{
-    change::{GroupChoice, Redirect},
+    change::Redirect,
     doc::{self, Fault, Node, Parsed},
     graph::validate::{MissingPart, missing_parts},
     id::{AtomId, Lineage},
@@ -91,10 +91,7 @@ pub(super) fn change_of(
 fn redirect_of(change: ChangeProposal, atoms: PlanReading) -> Redirect {
     let ids = |texts: Vec<String>| texts.into_iter().map(AtomId::new).collect();
     let selected = change.selected.into_iter();
-    let selected = selected.map(|(group, choice)| GroupChoice {
-        group: AtomId::new(group),
-        choice: AtomId::new(choice),
-    });
+    let selected = selected.map(|(group, choice)| (AtomId::new(group), AtomId::new(choice)));
     Redirect {
         goal: change.goal,
         deliverables: change.deliverables,

@@ -5,7 +5,10 @@
 
 use std::time::Duration;
 
-use descent_core::view::report::{AtomReport, LeafReport, Report};
+use descent_core::view::{
+    LeafView,
+    report::{AtomReport, Report},
+};
 use quick_junit::{NonSuccessKind, Report as JunitReport, TestCase, TestCaseStatus, TestSuite};
 
 use super::{flat, plain};
@@ -27,10 +30,12 @@ pub fn junit(report: &Report) -> String {
 fn suite(report: &Report, name: &str, cases: impl Iterator<Item = TestCase>) -> TestSuite {
     let mut suite = TestSuite::new(name);
     let outcome = &report.outcome;
-    suite.extra.extend(outcome.at.as_deref().map(|at| ("timestamp".into(), at.into())));
+    let last = outcome.last.as_ref();
+    let at = last.and_then(|last| last.at.as_deref());
+    suite.extra.extend(at.map(|at| ("timestamp".into(), at.into())));
     let properties = [
         ("status", outcome.status),
-        ("summary", &outcome.summary),
+        ("summary", last.map_or("", |last| &last.summary)),
         ("lineage", report.lineage.as_str()),
         ("commit", outcome.commit.as_ref().map_or("", |commit| commit.as_str())),
     ];
@@ -72,11 +77,11 @@ fn printed(mut status: TestCaseStatus, output: &str) -> TestCaseStatus {
     status
 }
 
-fn leaf(report: &Report, leaf: &LeafReport) -> TestCase {
+fn leaf(report: &Report, leaf: &LeafView) -> TestCase {
     let ended = leaf.ended.as_deref().unwrap_or_default();
     let is_completed = report.outcome.status == "completed";
     // A stopped run goes on where it was.
-    let is_over = report.outcome.ended && report.outcome.status != "stopped";
+    let is_over = report.outcome.last.is_some() && report.outcome.status != "stopped";
     let status = match leaf.verdict.as_deref() {
         Some("pass") => TestCaseStatus::success(),
         Some("fail") if leaf.spared => skipped("it failed, and another choice of its `any` holds"),
@@ -109,12 +114,12 @@ fn atom(report: &Report, atom: &AtomReport) -> TestCase {
 fn status_of(report: &Report, atom: &AtomReport) -> TestCaseStatus {
     let failure = atom.failed.as_ref();
     let reason = failure.map_or("", |one| &one.reason);
-    let kind = failure.map_or("failed", |one| one.class.word());
+    let kind = failure.map_or("failed", |one| &one.class);
     let with_output = |status| printed(status, failure.map_or("", |one| &one.output));
     let is_completed = report.outcome.status == "completed";
-    let solved = atom.solved.as_ref().filter(|one| one.in_force);
+    let solved = atom.solved.as_ref().filter(|one| one.ended == "solved");
     match (atom.node.state.as_str(), solved) {
-        ("resolved", Some(one)) if one.skipped => skipped(&one.summary),
+        ("resolved", Some(one)) if one.skipped => skipped(&one.reason),
         ("resolved", _) => TestCaseStatus::success(),
         ("failed" | "invalid" | "needs guidance" | "in doubt", _) if is_completed => {
             skipped(&format!("open, and the base case holds without it: {reason}"))

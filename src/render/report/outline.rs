@@ -9,21 +9,19 @@ use std::fmt::Display;
 
 use descent_core::{
     audit::AuditFinding,
-    event::Clarity,
-    state::record::{Choices, CorrectionType},
+    doc::Node,
+    event::{Clarity, Event},
+    state::{IssueRecord, PatternRecord, record::Choices},
     view::{
-        PatternView,
-        judged::IssueView,
-        law::LawView,
-        report::{
-            AtomReport, CorrectionReport, EvidenceReport, FailureGroup, Report, SolvedReport,
-            TriedReport,
-        },
+        judged::LawView,
+        log::LogEntry,
+        report::{AtomReport, FailureGroup, Report, TriedReport},
+        why::AttemptView,
     },
 };
 
 use super::{flat, plain, tail};
-use crate::render::{Page, count, event, issues as shared, passes, status, time};
+use crate::render::{Page, count, event, field, issues as shared, passes, status, time};
 
 /// Characters at most of a goal, a reason, a summary.
 const TEXT_MAX: usize = 400;
@@ -207,7 +205,7 @@ fn atom(atom: &AtomReport) -> Vec<Item> {
         items.push(below(format!("{} of {} of its checks held", one.held, one.of)));
     }
     if let Some(failed) = &atom.failed {
-        let (reason, class) = (prose(&failed.reason), failed.class.word());
+        let (reason, class) = (prose(&failed.reason), &failed.class);
         let unclear = clarity(failed.unclear, "");
         items.push(below(format!("Newest failure: {reason} ({class}){unclear}")));
     }
@@ -245,35 +243,35 @@ fn head_of(atom: &AtomReport) -> String {
     )
 }
 
-fn result(solved: &SolvedReport) -> String {
-    let by = match (solved.by.as_str(), solved.attempt) {
+fn result(solved: &AttemptView) -> String {
+    let by = match (solved.by.as_str(), solved.n) {
         ("person", _) => "By a person".to_owned(),
         (by, 0) => after("By ", by),
         (by, n) => format!("Attempt {n}, by {}", prose(by)),
     };
-    let kept = if solved.in_force { "" } else { ", kept for when its choices come back" };
+    let kept = if solved.ended == "solved" { "" } else { ", kept for when its choices come back" };
     let made = solved.commit.as_ref().map(|made| format!(", commit {}", commit(made)));
     // The summary of an action names the first.
-    let is_told = |file: &&String| !solved.summary.contains(file.as_str());
+    let is_told = |file: &&String| !solved.reason.contains(file.as_str());
     let files: Vec<&String> = solved.files.iter().filter(is_told).collect();
     let files = if files.is_empty() { String::new() } else { format!("; files {}", codes(files)) };
     format!(
         "{by}{kept}{}{}{files}{}",
         made.unwrap_or_default(),
-        after(": ", &solved.summary),
+        after(": ", &solved.reason),
         clarity(solved.unclear, &solved.unclear_because)
     )
 }
 
-fn proof(one: &EvidenceReport, depth: usize) -> Item {
-    let verdict = match one.verdict.as_str() {
+fn proof(one: &Node, depth: usize) -> Item {
+    let verdict = match field(one, "verdict") {
         verdict @ ("pass" | "fail") => verdict,
         _ => "unknown",
     };
-    let took = one.duration_ms.map(|ms| format!("in {}", time(ms)));
-    let facts = facts([Some(one.ended.clone()), took]);
-    let text = format!("{} {}{facts}", word(verdict), code(&one.check));
-    Item::at(depth, text).printed(if verdict == "pass" { "" } else { &one.output })
+    let took = one.get("duration_ms").and_then(Node::as_u64).map(|ms| format!("in {}", time(ms)));
+    let facts = facts([Some(field(one, "ended").to_owned()), took]);
+    let text = format!("{} {}{facts}", word(verdict), code(field(one, "check")));
+    Item::at(depth, text).printed(if verdict == "pass" { "" } else { field(one, "output") })
 }
 
 /// The choices of which some did not hold, and what was decided since the first start.
@@ -281,7 +279,7 @@ fn story(tried: &TriedReport) -> Vec<Item> {
     let choices = tried.choices.iter();
     let choices = choices.filter(|one| !one.failed.is_empty() || !one.refuted.is_empty());
     let choices = choices.map(|one| prose(&status::choice(one).text(false)));
-    let story = tried.story.iter().map(|one| {
+    let story = tried.story.iter().filter_map(|entry| entry.event.as_ref()).map(|one| {
         let (label, what) = event::describe(one);
         prose(&format!("{label}: {what}"))
     });
@@ -312,19 +310,22 @@ fn failure(group: &FailureGroup) -> Vec<Item> {
     items
 }
 
-fn pattern(pattern: &PatternView) -> Item {
+fn pattern(pattern: &PatternRecord) -> Item {
     let (failures, atoms) =
         (count(pattern.failures, "failure"), count(pattern.atoms.len(), "atom"));
     let (reason, names) = (prose(&pattern.reason), codes(&pattern.atoms));
     Item::at(0, format!("{failures} alike in {atoms}, often one cause: {reason}: {names}"))
 }
 
-fn correction(one: &CorrectionReport) -> Vec<Item> {
-    let kind = one.kind.map_or("correction", CorrectionType::word).replace('_', " ");
-    let (by, at, what) = (prose(&one.by), prose(&one.at), prose(&one.description));
-    let head = Item::at(0, format!("{kind} by {by}, at {at}: {what}"));
-    let effects = one.effects.iter().map(|effect| Item::at(1, prose(effect)));
-    let lost = one.gave_way.iter().map(|lost| Item::at(1, after("Not kept: ", lost)));
+fn correction(one: &LogEntry) -> Vec<Item> {
+    let kind = one.kind.replace('_', " ");
+    let (by, at) = (prose(&one.by), prose(&one.at));
+    let Some(Event::Corrected { what, effects, lost, .. }) = &one.event else {
+        return vec![Item::at(0, format!("{kind} by {by}, at {at}"))];
+    };
+    let head = Item::at(0, format!("{kind} by {by}, at {at}: {}", prose(what)));
+    let effects = effects.iter().map(|effect| Item::at(1, prose(effect)));
+    let lost = lost.iter().map(|lost| Item::at(1, after("Not kept: ", lost)));
     std::iter::once(head).chain(effects).chain(lost).collect()
 }
 
@@ -342,8 +343,8 @@ fn advice(report: &Report) -> Vec<Item> {
         }));
     }
     if let Some(judged) = &report.judged {
-        items.push(Item::at(0, prose(&shared::judged_words(judged))));
-        items.extend(judged.issues.iter().map(issue));
+        items.push(Item::at(0, prose(&shared::judged_words(&judged.report))));
+        items.extend(judged.report.issues.iter().map(issue));
         for one in &judged.replaced {
             let head = format!("planned again for these, {}", code(&one.atom));
             items.push(Item::at(0, head));
@@ -365,8 +366,8 @@ fn advice(report: &Report) -> Vec<Item> {
         let below = |text| Item::at(1, text);
         items.extend(said.missing.iter().map(|one| below(after("missing: ", one))));
         items.extend(said.contradictions.iter().map(|one| below(after("contradiction: ", one))));
-        let scores = said.criteria.iter();
-        items.extend(scores.map(|one| below(format!("{}: {}", prose(&one.name), one.score))));
+        let scores = said.criteria.iter().map(|one| (prose(&one.name), one.score.text()));
+        items.extend(scores.map(|(name, score)| below(format!("{name}: {score}"))));
     }
     items.extend(report.attention.iter().map(|mark| Item::at(0, prose(&shared::mark_words(mark)))));
     items.extend(report.questions.iter().map(|one| {
@@ -376,7 +377,7 @@ fn advice(report: &Report) -> Vec<Item> {
     items
 }
 
-fn issue(issue: &IssueView) -> Item {
+fn issue(issue: &IssueRecord) -> Item {
     let (severity, at) = (word(issue.severity.word()), code(&issue.location));
     Item::at(1, format!("{severity} {at}: {}", prose(&issue.description)))
 }

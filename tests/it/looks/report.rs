@@ -33,10 +33,12 @@ fn a_report_tells_a_run_in_every_format_the_same_each_time_and_changes_nothing()
     assert_eq!(told["agreement"]["raw_input"], "please, make it so: \"exactly\"");
     let failures = &told["tried"]["failures"];
     assert_eq!(failures[0]["attempts"].as_array().map(Vec::len), Some(2), "{failures}");
-    assert_eq!(told["tried"]["refuted"][0]["choices"], json!({"G": "wrong"}));
+    let mut story = told["tried"]["story"].as_array().expect("a story").iter();
+    let refuted = story.find(|entry| entry["kind"] == "refuted").expect("a refuted selection");
+    assert_eq!(refuted["event"]["choices"], json!({"G": "wrong"}));
     let work = told["work"].as_array().expect("atoms");
     let right = work.iter().find(|atom| atom["id"] == "right").expect("an atom");
-    assert_eq!((&right["state"], &right["solved"]["attempt"]), (&json!("resolved"), &json!(1)));
+    assert_eq!((&right["state"], &right["solved"]["n"]), (&json!("resolved"), &json!(1)));
     assert_eq!(right["solved"]["evidence"][0]["verdict"], "pass");
     let md = world.descent(&["report"]).expect(0);
     let md = md.shows("- **completed** (`base_case`)").shows("switched: G: bad → wrong");

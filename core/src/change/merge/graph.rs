@@ -16,13 +16,13 @@ use crate::{
 };
 
 /// An atom and its binding.
-struct AtomEntry {
+pub(super) struct AtomEntry {
     atom: Arc<Atom>,
     binding: Option<Arc<Binding>>,
 }
 
 impl AtomEntry {
-    fn of(state: &State, id: &AtomId) -> Option<Self> {
+    pub(super) fn of(state: &State, id: &AtomId) -> Option<Self> {
         let binding = state.bindings.get(id).cloned();
         let atom = match &binding {
             Some(binding) => Arc::clone(&binding.of),
@@ -43,7 +43,7 @@ impl AtomEntry {
         self.binding.as_ref().map(|binding| binding.parked_node())
     }
 
-    fn place(self, id: &AtomId, state: &mut State) {
+    pub(super) fn place(self, id: &AtomId, state: &mut State) {
         match self.binding {
             Some(binding) => {
                 state.atoms.remove(id);

@@ -1,9 +1,10 @@
-//! Merges three trees into one: base, ours, theirs.
+//! Merges three trees into one: base, ours, theirs. The values that gave way are kept in the correction and shown.
 //!
 //! Not here: the meaning of keys; a rule says whose a key is.
 
 use alloc::{
     collections::BTreeMap,
+    format,
     string::{String, ToString},
     vec::Vec,
 };
@@ -218,10 +219,6 @@ impl Trees {
     }
 
     fn objects(&mut self, nodes: Three<'_>, at: &str, rule_of: &dyn Fn(&str) -> Rule) -> Node {
-        let keys = |node: Option<&Node>| -> Vec<String> {
-            let members = node.and_then(Node::as_object).unwrap_or_default();
-            members.iter().map(|member| member.key.clone()).collect()
-        };
         let keys = woven(keys(nodes[2]), &keys(nodes[1]), |_| true);
         let mut members: Vec<(String, Node)> = Vec::with_capacity(keys.len());
         for key in keys {
@@ -282,6 +279,11 @@ fn may_mix(ours: &Node, theirs: &Node, rule: Rule) -> bool {
     !rule.is_check || group(ours).is_some() && group(ours) == group(theirs)
 }
 
+pub(super) fn keys(node: Option<&Node>) -> Vec<String> {
+    let members = node.and_then(Node::as_object).unwrap_or_default();
+    members.iter().map(|member| member.key.clone()).collect()
+}
+
 pub(super) fn name_of(node: &Node) -> Option<&str> {
     let named = |key| node.get(key).and_then(Node::as_str);
     ["id", "context", "name"].into_iter().find_map(named)
@@ -311,4 +313,71 @@ pub(super) fn woven(
         before = Some(key);
     }
     all
+}
+
+/// Beyond this number values are only counted.
+pub const LOST_MAX: usize = 500;
+/// A larger value is shortened to its beginning.
+const VALUE_BYTES_MAX: usize = 64 << 10;
+const SHOWN_CHARS_MAX: usize = 120;
+
+/// The values that gave way in a correction, a line each. A search and replace meets the program's copies of a check too.
+pub fn lost_lines(lost: &[LostValue]) -> Vec<String> {
+    const COPIES: [&str; 3] = ["/run/agreed/", "/run/judged/", "/internal/plan"];
+    let is_copy = |at: &str| COPIES.iter().any(|copy| at.starts_with(copy));
+    let news = lost.iter().filter(|one| !is_copy(&one.at));
+    news.map(sentence).collect()
+}
+
+/// A line for a person.
+fn sentence(lost: &LostValue) -> String {
+    let value = lost.value.as_ref();
+    let value = value.map_or_else(|| "nothing".to_string(), shown);
+    let at = &lost.at;
+    match lost.kept {
+        Winner::Edit => {
+            format!("{at}: the edit is kept, not what had come there meanwhile: {value}")
+        }
+        Winner::Program => {
+            format!("{at}: not kept, for it is the program's; the edit had: {value}")
+        }
+    }
+}
+
+fn shown(value: &Node) -> String {
+    let text = doc::write_compact(value);
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        None => text,
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+    }
+}
+
+/// Drops values beyond the limits, in the order of places.
+pub(super) fn capped(mut lost: Vec<LostValue>) -> Vec<LostValue> {
+    lost.sort_by(|a, b| a.at.cmp(&b.at));
+    let more = lost.len().saturating_sub(LOST_MAX);
+    lost.truncate(LOST_MAX);
+    for one in &mut lost {
+        if let Some(value) = one.value.take() {
+            one.value = Some(cut(value));
+        }
+    }
+    if more > 0 {
+        lost.push(LostValue {
+            at: String::new(),
+            kept: Winner::Edit,
+            value: Some(Node::string(format!("{more} more places"))),
+            extra: Extra::default(),
+        });
+    }
+    lost
+}
+
+fn cut(value: Node) -> Node {
+    let text = doc::write_compact(&value);
+    if text.len() <= VALUE_BYTES_MAX {
+        return value;
+    }
+    let end = text.floor_char_boundary(VALUE_BYTES_MAX);
+    Node::string(format!("{}… ({} bytes in all)", text.get(..end).unwrap_or_default(), text.len()))
 }

@@ -1,4 +1,4 @@
-//! New atoms, atoms that go, and choices of a redirect.
+//! New atoms, atoms that go, choices of a redirect, and the changes that a plan which was edited brings.
 
 use alloc::{
     borrow::ToOwned,
@@ -9,12 +9,18 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{GroupChoice, Reading, place};
+use super::{Reading, place};
 use crate::{
-    change::Change,
-    doc::did_you_mean,
+    change::{
+        Change, between,
+        kinds::put_atom,
+        merge::plan::{PlanMerge, merge_plan},
+    },
+    doc::{Node, did_you_mean},
+    graph::validate,
     id::AtomId,
-    state::{Atom, Body, State},
+    plan::TakenPlan,
+    state::{Atom, Body, State, atom_order},
 };
 
 /// Groups named in a hint at most.
@@ -25,8 +31,8 @@ impl Reading<'_> {
         let mut groups = BTreeMap::new();
         self.leave(&mut groups);
         self.add(&mut groups);
-        for wanted in &self.redirect.selected {
-            self.select(wanted, &mut groups);
+        for (group, choice) in &self.redirect.selected {
+            self.select(group, choice, &mut groups);
         }
         let changed = groups.into_iter();
         let changed = changed.map(|(id, atom)| Change::Atom(id, Some(Arc::new(atom))));
@@ -52,7 +58,7 @@ impl Reading<'_> {
             for needed in atom.depends_on.iter().filter(|id| gone.contains(*id)) {
                 let message = format!("{id} waits for {needed}");
                 let hint = format!("take it out too: --remove {id}");
-                self.fault("still-needed", &place(needed), message, Some(hint));
+                self.fault("still-needed", &place(needed), message, Some(&hint));
             }
             if !atom.kids().iter().any(|kid| gone.contains(kid)) {
                 continue;
@@ -62,7 +68,7 @@ impl Reading<'_> {
                 Ok(()) => drop(groups.insert(id.clone(), left)),
                 Err(message) => {
                     let hint = format!("take {id} out with it: --remove {id}");
-                    self.fault("still-needed", &place(id), message, Some(hint));
+                    self.fault("still-needed", &place(id), message, Some(&hint));
                 }
             }
         }
@@ -74,7 +80,7 @@ impl Reading<'_> {
             if state.atom(id).is_some() {
                 let message = format!("there is an atom {id} already");
                 let hint = "give the new one another id";
-                self.fault("duplicate-id", &place(id), message, Some(hint.to_owned()));
+                self.fault("duplicate-id", &place(id), message, Some(hint));
             }
         }
         let added = redirect.atoms.iter();
@@ -87,7 +93,7 @@ impl Reading<'_> {
         if state.bindings.contains_key(into) && !redirect.forgotten.contains(into) {
             let message = format!("{into} is solved");
             let hint = format!("--forget {into} opens it again");
-            return self.fault("resolved", &place(into), message, Some(hint));
+            return self.fault("resolved", &place(into), message, Some(&hint));
         }
         let group = groups.entry(into.clone()).or_insert_with(|| (*present).clone());
         let new = topmost(&redirect.atoms);
@@ -97,14 +103,13 @@ impl Reading<'_> {
             Body::Task(_) | Body::Plan(_) => {
                 let message = format!("{into} is no group of parts or choices");
                 let hint = "name a group; without --into the new atoms stand beside it";
-                self.fault("no-group", &place(into), message, Some(hint.to_owned()));
+                self.fault("no-group", &place(into), message, Some(hint));
             }
         }
     }
 
-    fn select(&mut self, wanted: &GroupChoice, groups: &mut BTreeMap<AtomId, Atom>) {
+    fn select(&mut self, group: &AtomId, choice: &AtomId, groups: &mut BTreeMap<AtomId, Atom>) {
         let state = self.state;
-        let (group, choice) = (&wanted.group, &wanted.choice);
         let Some(present) = self.atom(group) else {
             return;
         };
@@ -112,14 +117,14 @@ impl Reading<'_> {
         let atom = atom.or_insert_with(|| (*present).clone());
         let Body::Any { choices, selected, .. } = &mut atom.body else {
             let message = format!("{group} has no choices");
-            return self.fault("no-choice", &place(group), message, groups_of(state));
+            return self.fault("no-choice", &place(group), message, groups_of(state).as_deref());
         };
         if !choices.contains(choice) {
             let names: Vec<&str> = choices.iter().map(AtomId::as_str).collect();
             let hint = did_you_mean(choice.as_str(), names.iter().copied());
             let hint = hint.unwrap_or_else(|| format!("its choices are {}", names.join(", ")));
             let message = format!("{choice} is no choice of {group}");
-            return self.fault("no-choice", &place(group), message, Some(hint));
+            return self.fault("no-choice", &place(group), message, Some(&hint));
         }
         *selected = Some(choice.clone());
         for id in subtrees(state, &[choice]) {
@@ -173,4 +178,96 @@ fn topmost(atoms: &BTreeMap<AtomId, Atom>) -> Vec<AtomId> {
     let kids: BTreeSet<&AtomId> = atoms.values().flat_map(|atom| atom.kids()).collect();
     let tops = atoms.keys().filter(|id| !kids.contains(id));
     tops.cloned().collect()
+}
+
+impl Reading<'_> {
+    pub(super) fn plan(&mut self) {
+        let Some(theirs) = &self.redirect.plan else {
+            return;
+        };
+        let mut merged = merge_plan(TakenPlan::of(self.state), self.state, theirs);
+        self.part_with(&mut merged);
+        let after = merged.state(self.state);
+        self.faults.extend(validate::unmeasured(&after, &Node::null()));
+        let removed = merged.removed.iter().cloned();
+        self.changes.extend(removed.map(Change::Removal));
+        self.changes.extend(between::objective(self.state, &after));
+        self.changes.extend(between::constraints(self.state, &after));
+        for (id, atom) in merged.atoms {
+            self.replace(id, atom);
+        }
+        let kept = theirs.plan.iter().cloned();
+        self.changes.extend(kept.map(Change::Plan));
+    }
+
+    fn replace(&mut self, id: AtomId, atom: Arc<Atom>) {
+        let known = self.state.atom(&id);
+        if known.is_some_and(|known| is_same_work(known, &atom)) {
+            return;
+        }
+        // The result of a task says nothing of a group.
+        if atom.task().is_none() && self.state.bindings.contains_key(&id) {
+            self.changes.push(Change::Binding(id.clone(), None));
+        }
+        self.changes.push(Change::Atom(id, Some(atom)));
+    }
+
+    /// Takes what goes out of the groups that stay. Whoever still waits for it is a fault.
+    fn part_with(&mut self, merged: &mut PlanMerge) {
+        let gone = merged.removed.clone();
+        let stays: BTreeSet<AtomId> = {
+            let known = self.state.all_atoms().into_keys().cloned();
+            let all = known.chain(merged.atoms.keys().cloned());
+            all.filter(|id| !gone.contains(id)).collect()
+        };
+        for id in stays {
+            let present = merged.atoms.get(&id).or_else(|| self.state.atom(&id));
+            let Some(atom) = present.cloned() else {
+                continue;
+            };
+            for needed in atom.depends_on.iter().filter(|id| gone.contains(*id)) {
+                let message =
+                    format!("{id} waits for {needed}, which the plan does not name any more");
+                let hint = format!("descent redirect --remove {id}, or leave {needed} in the plan");
+                self.fault("still-needed", &place(needed), message, Some(&hint));
+            }
+            if !atom.kids().iter().any(|kid| gone.contains(kid)) || atom.plan().is_some() {
+                continue;
+            }
+            let mut left = (*atom).clone();
+            match without(&mut left, &gone) {
+                Ok(()) => drop(merged.atoms.insert(id, Arc::new(left))),
+                Err(message) => {
+                    let hint = "leave a part of it in the plan";
+                    self.fault("still-needed", &place(&id), message, Some(hint));
+                }
+            }
+        }
+    }
+}
+
+impl PlanMerge {
+    /// The state with the plan merged in, before anything follows from it.
+    fn state(&self, before: &State) -> State {
+        let mut after = before.clone();
+        after.objective = Arc::new(self.objective.clone());
+        for (id, atom) in &self.atoms {
+            put_atom(&mut after, id, atom);
+        }
+        for id in &self.removed {
+            after.atoms.remove(id);
+            after.bindings.remove(id);
+        }
+        after.order = Arc::new(atom_order::woven(&self.order, &before.settled_order()));
+        after
+    }
+}
+
+/// Remarks and unknown keys alone are no change.
+fn is_same_work(known: &Atom, atom: &Atom) -> bool {
+    let words = |atom: &Atom| -> Vec<String> {
+        let task = atom.task();
+        task.map_or_else(Vec::new, |task| task.spec.guidance.clone())
+    };
+    !between::other_keys(known, atom) && words(known) == words(atom)
 }

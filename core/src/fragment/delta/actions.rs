@@ -17,11 +17,7 @@ use super::{
 };
 use crate::{
     doc::{self, Fault, Node},
-    fragment::{
-        derived,
-        form::{self, fault},
-        plan_of,
-    },
+    fragment::{derived, form, plan_of},
     id::AtomId,
     plan::{self, PlanReading},
     state::{
@@ -45,6 +41,7 @@ const CHANGES: [&str; 8] =
 const KEPT: [&str; 2] = ["effect", "output_schema"];
 
 /// An answer taken apart.
+#[derive(Default)]
 pub(super) struct Actions {
     /// New and changed tasks as they would be, by the ids of the answer.
     pub(super) read: PlanReading,
@@ -65,17 +62,7 @@ pub(super) struct Actions {
 
 impl Actions {
     pub(super) fn of(asked: DeltaRequest<'_>, answer: &Node) -> Self {
-        let mut actions = Self {
-            read: PlanReading::default(),
-            choice_of: BTreeMap::new(),
-            new: Vec::new(),
-            changed: BTreeMap::new(),
-            removed: BTreeMap::new(),
-            contradicted: Vec::new(),
-            questions: Vec::new(),
-            steps: BTreeSet::new(),
-            faults: Vec::new(),
-        };
+        let mut actions = Self::default();
         let mut atoms = Vec::new();
         for (at, action) in actions.listed(answer) {
             match action.get("type").and_then(Node::as_str) {
@@ -90,7 +77,7 @@ impl Actions {
                     let message = format!("`{said}` is no type of an action");
                     let hint = doc::suggest(said, TYPES).unwrap_or("step_add");
                     let hint = format!("it is one of {}, such as `{hint}`", TYPES.join(", "));
-                    let fault = fault("unknown-action", &at, message, Some(&hint));
+                    let fault = Fault::at("unknown-action", &at, message, Some(&hint));
                     actions.faults.push(fault);
                 }
             }
@@ -108,14 +95,14 @@ impl Actions {
             if !matches!(member.key.as_str(), "reasoning" | "actions" | "questions") {
                 let at = doc::pointer_push("", &member.key);
                 let message = format!("unknown key `{}`", member.key);
-                self.faults.push(fault("unknown-key", &at, message, None));
+                self.faults.push(Fault::at("unknown-key", &at, message, None));
             }
         }
         let list = answer.get("actions").and_then(Node::as_array);
         let list = list.unwrap_or_default();
         if list.is_empty() || list.len() > ACTIONS_MAX {
             let message = format!("`actions` is a list of 1 to {ACTIONS_MAX} actions");
-            self.faults.push(fault("no-actions", "/actions", message, None));
+            self.faults.push(Fault::at("no-actions", "/actions", message, None));
             return Vec::new();
         }
         let at = |n: usize| format!("/actions/{n}");
@@ -129,7 +116,7 @@ impl Actions {
                 let at = doc::pointer_push(at, &member.key);
                 let message = format!("unknown key `{}`", member.key);
                 let hint = doc::did_you_mean(&member.key, known.iter().copied());
-                self.faults.push(fault("unknown-key", &at, message, hint.as_deref()));
+                self.faults.push(Fault::at("unknown-key", &at, message, hint.as_deref()));
             }
         }
     }
@@ -147,7 +134,7 @@ impl Actions {
         let new = action.get("atoms");
         let Some(members) = new.and_then(Node::as_object).filter(|all| !all.is_empty()) else {
             let message = "`atoms` is an object with the new tasks by their ids".to_owned();
-            self.faults.push(fault("missing-key", &at, message, None));
+            self.faults.push(Fault::at("missing-key", &at, message, None));
             return;
         };
         let persons = form::PERSONS;
@@ -160,7 +147,7 @@ impl Actions {
                 let at = doc::pointer_push(&at, &member.key);
                 let message = format!("`{id}` is there already");
                 let hint = Some("give a new task another id, or change this one by `step_modify`");
-                self.faults.push(fault("same-id", &at, message, hint));
+                self.faults.push(Fault::at("same-id", &at, message, hint));
             }
             if are_steps {
                 self.steps.insert(id.clone());
@@ -180,7 +167,7 @@ impl Actions {
                 format!("`{group}` is no group that may get a choice")
             };
             let at = doc::pointer_push(place, "target");
-            self.faults.push(fault("no-group", &at, message, None));
+            self.faults.push(Fault::at("no-group", &at, message, None));
             return;
         }
         self.choice_of.insert(AtomId::new(&*members[0].key), group);
@@ -201,7 +188,7 @@ impl Actions {
         let changes = action.get("changes").and_then(Node::as_object);
         let Some(changes) = changes.filter(|all| !all.is_empty()) else {
             let message = "`changes` is an object with what shall be other".to_owned();
-            self.faults.push(fault("missing-key", &at, message, None));
+            self.faults.push(Fault::at("missing-key", &at, message, None));
             return;
         };
         if let Some(node) = action.get("changes") {
@@ -253,7 +240,7 @@ impl Actions {
         };
         let at = doc::pointer_push(at, "target");
         let hint = Some("change a pending or blocked task that a planner made, or add tasks");
-        let fault = fault("not-to-change", &at, format!("`{id}` {why}"), hint);
+        let fault = Fault::at("not-to-change", &at, format!("`{id}` {why}"), hint);
         self.faults.push(fault);
         None
     }
@@ -282,7 +269,7 @@ impl Actions {
                     format!("`{id}` is no task")
                 };
                 let hint = Some("`step_add` has tasks, `subplan_create` atoms of the kind `plan`");
-                faults.push(fault("not-a-task", &at, message, hint));
+                faults.push(Fault::at("not-a-task", &at, message, hint));
             }
         }
         for fault in &mut faults {
@@ -336,7 +323,7 @@ impl Actions {
                 && read.depends_on == was.depends_on;
             if is_same {
                 let message = format!("nothing of `{id}` would be other");
-                self.faults.push(fault("no-change", at, message, None));
+                self.faults.push(Fault::at("no-change", at, message, None));
             }
             task.spec = Arc::new(spec);
             task.touches.clone_from(&new.touches);

@@ -1,16 +1,17 @@
-//! Remarks of a refiner beside its changes: results that contradict, and what is unclear about a task.
+//! Remarks of a refiner beside its changes: results that contradict, what is unclear about a task. And tasks that go, with
+//! their place in the group or plan that they are a part of.
 //!
-//! Invariant: a remark changes no specification, no choice and no result. Not here: the changes (`actions`).
+//! Invariants: a remark changes no specification, no choice and no result. Nothing that stays waits for what goes, and no
+//! group or plan is left without a part. Not here: the changes (`actions`).
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, vec::Vec};
 
 use super::{AcceptedDelta, DeltaRequest, may_change};
 use crate::{
     doc::{self, Fault, Node},
-    fragment::form::fault,
     id::AtomId,
     state::{
-        Atom, AtomStatus, OnStuck,
+        Atom, AtomStatus, Body, OnStuck,
         atom::{AttentionCause, AttentionMark, TaskQuestion},
     },
 };
@@ -40,7 +41,7 @@ pub(super) fn contradicted(
         let at = doc::pointer_push(at, "target");
         let message = format!("`{id}` is not solved, so nothing of it contradicts");
         let hint = Some("change or take out what is pending or blocked");
-        return Err(fault("not-solved", &at, message, hint));
+        return Err(Fault::at("not-solved", &at, message, hint));
     }
     let reason = action.get("reason").and_then(Node::as_str);
     let mark = AttentionMark {
@@ -51,7 +52,7 @@ pub(super) fn contradicted(
     if mark.text.is_empty() {
         let at = doc::pointer_push(at, "reason");
         let message = "`reason` says what contradicts".to_owned();
-        Err(fault("missing-key", &at, message, None))
+        Err(Fault::at("missing-key", &at, message, None))
     } else {
         Ok((id, mark))
     }
@@ -65,7 +66,7 @@ pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<Question>
     let list = node.as_array();
     let Some(list) = list.filter(|list| list.len() <= QUESTIONS_MAX) else {
         let message = format!("`questions` is a list of at most {QUESTIONS_MAX}");
-        faults.push(fault("questions", "/questions", message, None));
+        faults.push(Fault::at("questions", "/questions", message, None));
         return Vec::new();
     };
     let mut questions = Vec::new();
@@ -78,7 +79,7 @@ pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<Question>
         let (about, question, assume) = (text("about"), text("question"), text("assume"));
         if about.is_empty() || question.is_empty() || assume.is_empty() {
             let message = "a question has the texts `about`, `question` and `assume`".to_owned();
-            faults.push(fault("questions", &at, message, None));
+            faults.push(Fault::at("questions", &at, message, None));
             continue;
         }
         questions.push(Question {
@@ -108,7 +109,7 @@ pub(super) fn ask(
             if let Err(why) = refused {
                 let at = doc::pointer_push(&question.at, "about");
                 let message = format!("`{id}` {why}");
-                faults.push(fault("not-to-ask", &at, message, None));
+                faults.push(Fault::at("not-to-ask", &at, message, None));
                 continue;
             }
             let known = asked.state.atom(id).map(|atom| Atom::clone(atom));
@@ -120,7 +121,7 @@ pub(super) fn ask(
         if known.any(|one| one.question == question.asked.question) {
             let at = doc::pointer_push(&question.at, "question");
             let message = format!("the same was asked about `{id}` already");
-            faults.push(fault("not-to-ask", &at, message, None));
+            faults.push(Fault::at("not-to-ask", &at, message, None));
             continue;
         }
         task.questions.push(question.asked);
@@ -129,6 +130,78 @@ pub(super) fn ask(
         if asks {
             task.status = AtomStatus::NeedsGuidance;
             taken.asked.push(id.clone());
+        }
+    }
+    faults
+}
+
+/// Takes the tasks out of their parents.
+pub(super) fn take_out(
+    asked: DeltaRequest<'_>,
+    removed: &BTreeMap<AtomId, String>,
+    taken: &mut AcceptedDelta,
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    for (id, at) in removed {
+        let parent = asked.graph.ix(id).and_then(|x| asked.graph.above(x).next());
+        let Some(parent) = parent.map(|x| asked.graph.id(x)) else {
+            continue;
+        };
+        let known = asked.state.atom(parent).map(|atom| Atom::clone(atom));
+        let known = taken.atoms.get(parent).cloned().or(known);
+        let Some(mut atom) = known else { continue };
+        match without(&mut atom, id) {
+            Ok(()) => {
+                taken.atoms.insert(parent.clone(), atom);
+            }
+            Err(why) => {
+                let message = format!("`{id}` {why} `{parent}`");
+                let hint = Some("change it instead");
+                faults.push(Fault::at("not-to-remove", at, message, hint));
+            }
+        }
+    }
+    faults.extend(waited_for(asked, removed, taken));
+    faults
+}
+
+fn without(parent: &mut Atom, id: &AtomId) -> Result<(), &'static str> {
+    let kids = match &mut parent.body {
+        Body::Task(_) => return Ok(()),
+        // Its first part is what a plan is known by.
+        Body::Plan(plan) => {
+            let is_out = plan.remove_part(id);
+            return is_out.then_some(()).ok_or("stands for the plan of");
+        }
+        Body::All { parts } => parts,
+        Body::Any { choices, selected, .. } => {
+            *selected = selected.take().filter(|one| one != id);
+            choices
+        }
+    };
+    kids.retain(|kid| kid != id);
+    if kids.is_empty() { Err("is the last of") } else { Ok(()) }
+}
+
+/// Faults of tasks that something waits for that stays.
+fn waited_for(
+    asked: DeltaRequest<'_>,
+    removed: &BTreeMap<AtomId, String>,
+    taken: &AcceptedDelta,
+) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let kept = asked.state.all_atoms();
+    let kept = kept.iter().map(|(id, atom)| (*id, taken.atoms.get(*id).unwrap_or(atom)));
+    let new = taken.added.iter();
+    let new = new.filter_map(|id| Some((id, taken.atoms.get(id)?)));
+    for (id, atom) in kept.chain(new).filter(|(id, _)| !removed.contains_key(*id)) {
+        let target = atom.plan().and_then(|plan| plan.convergence_target.as_ref());
+        for needed in atom.depends_on.iter().chain(target) {
+            if let Some(at) = removed.get(needed) {
+                let message = format!("`{id}` waits for `{needed}`");
+                let hint = Some("change or take out what waits for it too");
+                faults.push(Fault::at("waited-for", at, message, hint));
+            }
         }
     }
     faults

@@ -78,6 +78,11 @@ impl PhaseLimit {
             UsageLimit::Cost => PhaseLimit::Cost,
         }
     }
+
+    /// The limit of usage that it is.
+    pub fn usage(self) -> Option<UsageLimit> {
+        UsageLimit::ALL.into_iter().find(|limit| Self::of_usage(*limit) == self)
+    }
 }
 
 impl PhaseBudget {

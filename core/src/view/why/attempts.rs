@@ -12,7 +12,7 @@ use crate::{
     graph::Ix,
     id::{AtomId, AttemptId, CommitId, Digest},
     state::{
-        Binding, Entry, EntryKind, FreeValue, SideFile, TryEnd,
+        Binding, Entry, EntryKind, FreeValue, SideFile,
         record::{Choices, FailureEntry},
     },
     world::{World, doubts::doubts},
@@ -31,6 +31,13 @@ pub struct AttemptView {
     /// `in_doubt` (a person is asked how it ended).
     #[cfg_attr(feature = "schema", schemars(extend("enum" = ["failed", "solved", "parked", "running", "in_doubt"])))]
     pub ended: &'static str,
+    /// Who made a result: `action`, `worker`, `person`.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub by: String,
+    /// Whether a person left the work out.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    #[cfg_attr(feature = "schema", serde(default))]
+    pub skipped: bool,
     pub started: String,
     /// When it ended; empty while it runs.
     pub at: String,
@@ -109,7 +116,7 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
             all.push(solved(id, binding, "solved", Choices::new()));
         }
         for tried in crate::search::tries(&world.state, id) {
-            if let Some(TryEnd::Parked(result)) = &tried.ended {
+            if let Some(result) = tried.parked() {
                 all.push(solved(id, result, "parked", tried.choices.clone()));
             }
         }
@@ -127,7 +134,7 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
     all
 }
 
-fn failed(world: &World, failure: &FailureEntry, at: &str) -> AttemptView {
+pub(in crate::view) fn failed(world: &World, failure: &FailureEntry, at: &str) -> AttemptView {
     let context = failure.context.as_ref().map_or("", Digest::as_str);
     let fingerprint = failure.fingerprint.as_ref();
     AttemptView {
@@ -188,9 +195,16 @@ fn doubtful(world: &World, ids: &[&AtomId]) -> Vec<AttemptView> {
     world.state.trail.iter().filter_map(view).collect()
 }
 
-fn solved(atom: &AtomId, result: &Binding, how: &'static str, choices: Choices) -> AttemptView {
+pub(in crate::view) fn solved(
+    atom: &AtomId,
+    result: &Binding,
+    how: &'static str,
+    choices: Choices,
+) -> AttemptView {
     AttemptView {
         n: u64::from(result.attempts),
+        by: result.by.clone(),
+        skipped: result.is_skip(),
         reason: result.summary.clone(),
         choices,
         evidence: result.evidence.clone(),

@@ -1,8 +1,11 @@
 //! The agreement with its checks, how the run ended, what it spent, and what comes next.
 
 use descent_core::{
-    state::{JudgedBy, limits},
-    view::report::{AccountReport, AgreementReport, LeafReport, OutcomeReport, Report},
+    state::{JudgedBy, final_result::FinalResultRecord, limits},
+    view::{
+        LeafView,
+        report::{AgreementReport, OutcomeReport, Report},
+    },
 };
 
 use super::{Item, after, choices, code, commit, facts, prose, row, said, word};
@@ -38,7 +41,7 @@ pub(super) fn agreement(agreed: &AgreementReport) -> Vec<Item> {
     items
 }
 
-pub(super) fn leaf(leaf: &LeafReport) -> Item {
+pub(super) fn leaf(leaf: &LeafView) -> Item {
     let verdict = match leaf.verdict.as_deref() {
         Some("pass") => "pass",
         Some("fail") => "fail",
@@ -60,7 +63,8 @@ pub(super) fn leaf(leaf: &LeafReport) -> Item {
 
 pub(super) fn outcome(outcome: &OutcomeReport) -> Vec<Item> {
     let mut texts = vec![head(outcome)];
-    if let Some(answer) = &outcome.answer {
+    let last = outcome.last.as_ref();
+    if let Some(answer) = last.and_then(|last| last.output.as_ref()) {
         // Words by code say what the other items say.
         if answer.by == Some(JudgedBy::Model) {
             let text = flat(&answer.text, ANSWER_MAX);
@@ -75,8 +79,8 @@ pub(super) fn outcome(outcome: &OutcomeReport) -> Vec<Item> {
         let words = "A person changed something since; the next run goes on from there.";
         texts.push(words.to_owned());
     }
-    texts.extend(outcome.account.iter().flat_map(account));
-    if let Some(verdict) = &outcome.verdict {
+    texts.extend(last.into_iter().flat_map(account));
+    if let Some(verdict) = last.and_then(|last| last.verdict.as_ref()) {
         let whole = if verdict.pristine { ", in a fresh checkout" } else { "" };
         let made = choices(", made with ", &verdict.choices);
         let (held, of) = (verdict.held, verdict.of);
@@ -88,7 +92,7 @@ pub(super) fn outcome(outcome: &OutcomeReport) -> Vec<Item> {
         let base = outcome.base.as_ref().map(|base| format!(", from {}", commit(base)));
         texts.push(format!("Result: commit {}{}", commit(made), base.unwrap_or_default()));
     }
-    texts.extend(outcome.open.iter().map(|open| {
+    texts.extend(last.into_iter().flat_map(|last| &last.open).map(|open| {
         let (head, about) = (word("open"), prose(&open.description));
         let why = open.reason.as_ref().map(|why| format!(" (failed: {})", prose(why)));
         format!("{head} {}: {about}{}", code(&open.atom), why.unwrap_or_default())
@@ -98,17 +102,16 @@ pub(super) fn outcome(outcome: &OutcomeReport) -> Vec<Item> {
         let attempt = code(&doubt.attempt);
         format!("{head} {attempt}: nobody knows whether its effect happened{}", after("; ", why))
     }));
-    texts.extend(outcome.unsteady.iter().map(|check| {
+    texts.extend(last.into_iter().flat_map(|last| &last.unsteady).map(|check| {
         format!("{} {}: it failed at align on the same files", word("unsteady"), code(check))
     }));
     texts.into_iter().map(|text| Item::at(0, text)).collect()
 }
 
 /// Who is accountable, and what the tasks took.
-fn account(account: &AccountReport) -> Vec<String> {
+fn account(account: &FinalResultRecord) -> Vec<String> {
     let mut texts = Vec::new();
-    let role = account.accountable;
-    if role.is_told() {
+    if let Some(role) = account.accountable.filter(|role| role.is_told()) {
         texts.push(format!("Accountable: {}: {}", word(role.word()), role.meaning()));
     }
     if let Some(metrics) = &account.metrics {
@@ -129,13 +132,13 @@ fn account(account: &AccountReport) -> Vec<String> {
 
 fn head(outcome: &OutcomeReport) -> String {
     let head = word(outcome.status);
-    match (outcome.ended, outcome.status) {
-        (false, "aligned") => format!("{head}: agreed, and not run yet"),
-        (false, _) => format!("{head}: it has not ended"),
-        (true, _) => {
-            let reason = code(outcome.reason.map_or("", |reason| reason.word()));
-            let at = after(", at ", outcome.at.as_deref().unwrap_or_default());
-            format!("{head} ({reason}): {}{at}", prose(&outcome.summary))
+    match (&outcome.last, outcome.status) {
+        (None, "aligned") => format!("{head}: agreed, and not run yet"),
+        (None, _) => format!("{head}: it has not ended"),
+        (Some(last), _) => {
+            let reason = code(last.reason.map_or("", |reason| reason.word()));
+            let at = after(", at ", last.at.as_deref().unwrap_or_default());
+            format!("{head} ({reason}): {}{at}", prose(&last.summary))
         }
     }
 }
