@@ -41,7 +41,7 @@ fn main() {
     let mut pairs = Vec::new();
     for turn in 0..=TURNS {
         let snapshot = || {
-            git.snapshot(&scratch, "start\n").unwrap();
+            git.snapshot(&scratch, "start\n", &scratch).unwrap();
         };
         let add = || add_and_write_tree(&tree, &scratch);
         // Each finds files that it has not seen; who is first changes.

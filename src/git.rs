@@ -13,7 +13,6 @@
 //! HEAD of the start. Every id returned exists in the object store. The same inputs give the same
 //! ids.
 
-mod alternates;
 mod apply;
 mod call;
 mod candidate;
@@ -22,55 +21,38 @@ mod diff;
 mod disk;
 mod durable;
 mod error;
-mod export;
-mod forward;
-mod fsck;
 mod host;
-mod ignored;
 mod index;
-mod kept;
-mod lay;
 mod lineage;
-mod listing;
-mod look;
-mod modules;
 mod not_taken;
-mod odd_files;
 mod place;
-mod prepared;
 mod private;
 mod query;
-mod rebuild;
 mod refs;
 mod settings;
 mod snapshot;
-mod stale_locks;
 mod status;
 #[cfg(test)]
 mod tests;
-mod tracked;
 mod trees;
-mod written;
 
 pub use apply::ApplyOutcome;
-pub use candidate::{AttemptTree, Candidate, LandingSpec, Merge};
+pub use candidate::{AttemptTree, Candidate, LandingSpec, LaySpec, Merge};
 pub use checkout::Leftovers;
-pub use error::{GitError, oldest};
-pub use export::{BranchOutcome, FileLines};
-pub use ignored::Stamps;
-pub use lay::LaySpec;
-pub use look::Change;
-pub use snapshot::SnapshotNote;
-pub use written::WrittenText;
+pub use diff::Change;
+pub use diff::{BranchOutcome, FileLines};
+pub use disk::write_new_file;
+pub use error::GitError;
+pub use query::WrittenText;
+pub use status::Stamps;
 
 use crate::{
     files,
     process::{Programs, programs},
 };
 use descent_core::id::{CommitId, TreeId};
-use diff::KnownChanges;
 use host::{Env, GitHost};
-use kept::KeptFiles;
+use settings::KeptFiles;
 use std::{
     collections::HashMap,
     ffi::OsStr,
@@ -97,7 +79,6 @@ struct Repository {
     theirs: Env,
     /// Trees of commits, which never change; cleared when there are too many.
     trees: Mutex<HashMap<CommitId, TreeId>>,
-    changes: KnownChanges,
 }
 
 impl Git {
@@ -136,7 +117,6 @@ impl Git {
             kept: None,
             theirs: theirs.clone(),
             trees: Mutex::default(),
-            changes: KnownChanges::default(),
         }))))
     }
 
@@ -158,10 +138,6 @@ impl Git {
     /// Whether it may lack objects that a remote promised.
     pub fn is_partial(&self) -> bool {
         settings::is_partial(&self.0.host.settings)
-    }
-
-    fn known_changes(&self) -> &KnownChanges {
-        &self.0.changes
     }
 
     fn host(&self) -> &GitHost {

@@ -3,9 +3,7 @@
 //! Invariant: they are read from the environment of this program, and added to before work begins. The variables of
 //! jobs do not depend on them. Not here: which variables a job gets (`process::environment`).
 
-mod decoded;
 mod hidden;
-mod secret;
 #[cfg(test)]
 mod tests;
 
@@ -16,8 +14,8 @@ use std::{
     sync::{Arc, LazyLock, PoisonError, RwLock},
 };
 
+pub use hidden::Secret;
 pub use hidden::{SECRET_BYTES_MIN, Secrets};
-pub use secret::Secret;
 
 /// Each at the end of a word: TOKENIZERS is none.
 const SECRET_PARTS: &[&str] = &[

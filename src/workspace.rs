@@ -5,48 +5,36 @@
 //! files and repository change in `apply` alone, but for one reference to their HEAD of the start. All functions block.
 //! Not here: when a tree is made (`driver`), how git is asked (`git`).
 
-mod cache;
 mod error;
 mod git;
 mod globs;
-mod home;
 mod kept;
 mod leftovers;
-mod links;
-mod missing;
 mod places;
-mod setup_marks;
-mod size;
 #[cfg(test)]
 mod tests;
-mod unmatched;
-mod words;
 
 use std::{path::PathBuf, sync::Arc};
 
 use descent_core::{
-    id::{AtomId, CommitId, Digest, Lineage, TreeId},
+    id::{AtomId, CommitId, Digest, Lineage, TreeId, UnixMillis},
     state::{Constraints, ResultCommit, StartedFrom, Workspace},
 };
 
-pub use crate::git::LandingSpec;
-pub use cache::cache_dir;
-pub use error::WorkspaceError;
-pub use git::{KeptPatch, MadeChange, Worktrees};
-pub use globs::protected;
-pub use home::{applied, note_applied, result_of};
-pub use leftovers::{Leftover, LeftoverPlace, leftovers};
-pub use missing::MissingPlace;
-pub use size::{Size, size_of};
-pub use unmatched::unmatched;
-pub use words::{message, time_of};
-
 use crate::{
+    failure::{Failure, Lack, exit},
     files,
     git::Git,
     process::{Programs, environment::Environment, programs},
     store::StatePlace,
 };
+
+pub use crate::git::LandingSpec;
+pub use error::WorkspaceError;
+pub use git::{KeptPatch, MadeChange, Worktrees};
+pub use globs::{Size, protected, size_of, unmatched};
+pub use leftovers::{Leftover, LeftoverPlace, leftovers};
+pub use places::{applied, cache_dir, note_applied, result_of};
 
 type Result<T> = std::result::Result<T, WorkspaceError>;
 
@@ -235,5 +223,73 @@ impl Workspaces {
         let unwritable = |source| WorkspaceError::CacheUnwritable { path: cache.clone(), source };
         files::write_durably(&path, bytes).map_err(unwritable)?;
         Ok(path)
+    }
+}
+
+// The messages and dates of atoms' commits.
+
+/// Characters at most in the first line of a commit message.
+const SUBJECT_CHARS_MAX: usize = 72;
+
+/// A time of the state file, to date commits by. An unreadable time is the beginning of 1970, so that the same file
+/// always gives the same commit.
+pub fn time_of(text: &str) -> UnixMillis {
+    let time = text.parse::<jiff::Timestamp>().ok();
+    let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
+    UnixMillis(time_ms.unwrap_or_default())
+}
+
+/// The message of an atom's commit: its description (else its id), and a trailer that names it.
+pub fn message(atom: &AtomId, description: &str) -> String {
+    let one_line = description.split(|c: char| c.is_whitespace() || c.is_control());
+    let words: Vec<&str> = one_line.filter(|word| !word.is_empty()).collect();
+    let subject = if words.is_empty() { atom.to_string() } else { words.join(" ") };
+    let subject = if subject.chars().count() <= SUBJECT_CHARS_MAX {
+        subject
+    } else {
+        let cut: String = subject.chars().take(SUBJECT_CHARS_MAX - 1).collect();
+        format!("{}…", cut.trim_end())
+    };
+    format!("{subject}\n\nDescent-Atom: {atom}\n")
+}
+
+// Places that a run needs and that were there when it began. While one is missing, no failure tells
+// anything of the work.
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MissingPlace {
+    /// The person's repository: it can be put back, and is waited for.
+    Repository(PathBuf),
+    /// The cache with the workspaces: what was in it is lost, and the next run makes it anew.
+    Cache(PathBuf),
+}
+
+impl Worktrees {
+    fn missing(&self) -> Option<MissingPlace> {
+        if !places::is_noted(self.cache()) {
+            return Some(MissingPlace::Cache(self.cache().to_owned()));
+        }
+        let git_dir = self.repository()?.common_dir();
+        let is_there = git_dir.join("objects").is_dir();
+        (!is_there).then(|| MissingPlace::Repository(git_dir.to_owned()))
+    }
+}
+
+impl From<MissingPlace> for Failure {
+    fn from(missing: MissingPlace) -> Self {
+        match missing {
+            MissingPlace::Repository(path) => {
+                let message = format!("the repository {} is not there", path.display());
+                Self::new("E-REPOSITORY-AWAY", exit::UNAVAILABLE, message, "")
+                    .lacking(Some(Lack::Repository))
+            }
+            MissingPlace::Cache(path) => {
+                let message =
+                    format!("the cache {} was removed while it was in use", path.display());
+                let hint =
+                    "`descent run` makes it anew, and makes again the attempts that worked in it";
+                Self::new("E-CACHE", exit::UNAVAILABLE, message, hint)
+            }
+        }
     }
 }

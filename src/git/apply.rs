@@ -1,19 +1,23 @@
-//! Brings the result into the person's working tree: the only verb that changes their files.
+//! Brings the result into the person's working tree: the only verb that changes their files. HEAD moves to the commits of
+//! the result, or it is said why not.
 //!
 //! Invariants: a file of theirs is overwritten only if it is as in the base (or in the result
 //! already). Either all paths qualify, or nothing changes. If it is killed at any point, or the
 //! power fails, the next call completes it. A reported change is durable.
 
+use std::{collections::BTreeSet, os::unix::ffi::OsStrExt, path::Path};
+
+use descent_core::id::CommitId;
+
 use super::{
     Git, GitError,
-    call::{fields, shown},
+    call::{as_id, fields, shown},
     diff::{self, PathChange, Side},
     durable::sync_all_at,
     index::PrivateIndex,
     place,
+    status::{StatusKind, WorkTreeStatus},
 };
-use descent_core::id::CommitId;
-use std::{collections::BTreeSet, os::unix::ffi::OsStrExt, path::Path};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApplyOutcome {
@@ -94,13 +98,8 @@ impl Git {
         changes: &'a [PathChange],
         scratch: &Path,
     ) -> Result<ApplyPlan<'a>, GitError> {
-        let (at_base, at_head) = std::thread::scope(|scope| {
-            let old = || self.unlike(base, changes, |change| &change.old, scratch);
-            let at_base = scope.spawn(old);
-            let at_head = self.unlike(head, changes, |change| &change.new, scratch);
-            (at_base.join().expect("BUG: no panic in a comparison"), at_head)
-        });
-        let (mut not_base, (not_head, head_index)) = (at_base?.0, at_head?);
+        let (mut not_base, _) = self.unlike(base, changes, |change| &change.old, scratch)?;
+        let (not_head, head_index) = self.unlike(head, changes, |change| &change.new, scratch)?;
         for path in self.sparse_as_base(changes)? {
             not_base.remove(&path);
         }
@@ -148,8 +147,7 @@ impl Git {
         for change in changes.iter().filter(|change| !change.has_gitlink()) {
             let side = side(change);
             if !side.is_absent() {
-                let parts = [&side.mode, &b" "[..], &side.id, b"\t", &change.path, b"\0"];
-                entries.extend(parts.concat());
+                entries.extend(side.index_line(&change.path));
             } else if place::is_there(self.top(), &change.path) {
                 unlike.insert(change.path.clone());
             }
@@ -220,4 +218,113 @@ struct ApplyPlan<'a> {
     refused: BTreeSet<String>,
     /// Holds the result's side of every changed path.
     head_index: PrivateIndex,
+}
+
+/// The commit at HEAD and the one that it can be moved to, or why it does not move.
+pub(super) type Forward = Result<[CommitId; 2], String>;
+
+const MOVED: &str = "HEAD is not at the commit that the run started from";
+
+impl Git {
+    /// The result as commits on HEAD, where the index and the tracked files differ from HEAD only by the change. They are
+    /// copies without the files that HEAD lacks and the result leaves alone: those that were untracked at the start.
+    pub(super) fn forward(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+        changes: &[PathChange],
+        status: &WorkTreeStatus,
+    ) -> Result<Forward, GitError> {
+        let Some(home) = &status.head else {
+            return Ok(Err(MOVED.to_owned()));
+        };
+        if self.is_amid_something() {
+            return Ok(Err("a merge, a rebase or a bisect is under way".to_owned()));
+        }
+        if let Some(path) = uncommitted(changes, status) {
+            return Ok(Err(format!("{path} has changes that are not committed")));
+        }
+        let no = |path: &[u8], why: &str| Ok(Err(format!("{}: {why}", shown(path))));
+        let apart = self.between(home, base)?;
+        if let Some(change) = apart.iter().find(|change| !change.old.is_absent()) {
+            let why = "the run started from changes of it that were not committed";
+            return if self.parent_of(base)?.as_ref() == Some(home) {
+                no(&change.path, why)
+            } else {
+                Ok(Err(MOVED.to_owned()))
+            };
+        }
+        if let Some(change) = changes.iter().find(|one| change_of(&apart, &one.path).is_some()) {
+            let why = "the result changes it, and it was not tracked at the start";
+            return no(&change.path, why);
+        }
+        let call = self
+            .call("rev-list")
+            .args(["--reverse", "--first-parent"])
+            .id("", head.as_str(), "")
+            .id("^", base.as_str(), "");
+        let listed = call.ok()?;
+        let commits = listed.split(|byte| *byte == b'\n').filter_map(as_id);
+        // At the base itself each is its own copy.
+        let copy = self.rebuild(home, &commits.map(CommitId::new).collect::<Vec<_>>())?;
+        let is_whole = copy.line.iter().all(Option::is_some);
+        let is_same = is_whole && self.between(home, &copy.head)? == changes;
+        let why = || "its commits change untracked files, and change them back".to_owned();
+        Ok(is_same.then(|| [home.clone(), copy.head]).ok_or_else(why))
+    }
+
+    /// Whether HEAD has the files of `head`, but for some that it lacks and that are no part of `base`→`head`.
+    pub fn has_copy(
+        &self,
+        home: &CommitId,
+        base: &CommitId,
+        head: &CommitId,
+    ) -> Result<bool, GitError> {
+        let apart = self.between(home, head)?;
+        let mut changes = self.between(base, head)?.into_iter();
+        Ok(apart.iter().all(|change| change.old.is_absent())
+            && changes.all(|change| change_of(&apart, &change.path).is_none()))
+    }
+
+    pub(super) fn between(
+        &self,
+        base: &CommitId,
+        head: &CommitId,
+    ) -> Result<Vec<PathChange>, GitError> {
+        diff::of_trees(self.call("diff-tree"), base.as_str(), head.as_str())
+    }
+
+    /// Whether a merge, a rebase or the like is going on: HEAD must not move then.
+    pub fn is_amid_something(&self) -> bool {
+        const MARKS: &[&str] = &[
+            "MERGE_HEAD",
+            "CHERRY_PICK_HEAD",
+            "REVERT_HEAD",
+            "rebase-merge",
+            "rebase-apply",
+            "BISECT_LOG",
+        ];
+        let mut marks = MARKS.iter();
+        marks.any(|mark| self.person().git_dir().join(mark).exists())
+    }
+}
+
+/// The change of a path among those in order.
+fn change_of<'c>(changes: &'c [PathChange], path: &[u8]) -> Option<&'c PathChange> {
+    let found = changes.binary_search_by(|change| change.path[..].cmp(path));
+    Some(&changes[found.ok()?])
+}
+
+/// The first tracked path that differs from HEAD otherwise than by the change.
+fn uncommitted(changes: &[PathChange], status: &WorkTreeStatus) -> Option<String> {
+    let other = status.entries.iter().find(|entry| {
+        entry.kind != StatusKind::Tracked
+            || change_of(changes, &entry.path).is_none_or(|change| {
+                let new = &change.new;
+                entry.staged != b'.'
+                    && (entry.index_mode != new.mode
+                        || (!new.is_absent() && entry.index_id != new.id))
+            })
+    });
+    other.map(|entry| shown(&entry.path))
 }

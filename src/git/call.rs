@@ -57,6 +57,10 @@ impl Git {
 }
 
 impl Call<'_> {
+    pub(super) fn repository(&self) -> &Git {
+        self.git
+    }
+
     pub(super) fn tree(&self) -> &Path {
         &self.cwd
     }
@@ -151,14 +155,14 @@ impl Call<'_> {
 
     /// All that such a run printed.
     pub(super) fn ran(self) -> Result<ToolOutput, GitError> {
-        let (git, verb) = (self.git, self.verb);
+        let verb = self.verb;
         let places = self.places();
         let mut ran = self.output()?;
         if ran.status.success() {
             return Ok(ran);
         }
         tell_of_room(&mut ran, &places);
-        Err(git.silent_filter(&ran).unwrap_or_else(|| failed(verb, &ran)))
+        Err(failed(verb, &ran))
     }
 
     /// The directories that it may write to: the working tree, and those named in the environment.
@@ -177,7 +181,7 @@ impl Call<'_> {
 }
 
 /// Adds the cause if a disk that git writes to is full; git often says only that a write failed.
-fn tell_of_room(ran: &mut ToolOutput, places: &[PathBuf]) {
+pub(super) fn tell_of_room(ran: &mut ToolOutput, places: &[PathBuf]) {
     let stderr = String::from_utf8_lossy(&ran.stderr);
     let is_write = ["unable to write", "couldn't write", "unable to create"];
     let is_write = is_write.iter().any(|words| stderr.contains(words));
@@ -189,33 +193,6 @@ fn tell_of_room(ran: &mut ToolOutput, places: &[PathBuf]) {
     let is_map = ran.status.signal() == Some(Signal::BUS.as_raw());
     if !is_lack && (is_write && is_file || (is_write || is_map) && is_used_up()) {
         ran.stderr.extend_from_slice(b"\nNo space left on device");
-    }
-}
-
-impl Git {
-    /// The filter whose process ended at once. Git says neither its name nor the file.
-    fn silent_filter(&self, ran: &ToolOutput) -> Option<GitError> {
-        let stderr = String::from_utf8_lossy(&ran.stderr);
-        if !stderr.contains("the remote end hung up unexpectedly") {
-            return None;
-        }
-        let mut all = self.person().host().settings.iter().rev();
-        let (filter, _) = all.find_map(|one| {
-            let name = one.key.strip_prefix("filter.")?.strip_suffix(".process")?;
-            let command = String::from_utf8_lossy(&one.value);
-            let program = command.split_whitespace().next().filter(|it| stderr.contains(it));
-            Some((name.to_owned(), program?.to_owned()))
-        })?;
-        let files = self.person().call("ls-files").env("GIT_LITERAL_PATHSPECS", "0");
-        let files = files
-            .args(["-z", "-c", "-o", "--exclude-standard", "--"])
-            .arg(format!(":(attr:filter={filter})"));
-        let files = files.output().map(|ran| ran.stdout).unwrap_or_default();
-        Some(GitError::Filter {
-            path: fields(&files).next().map_or("a file".to_owned(), shown),
-            message: stderr.lines().next().unwrap_or_default().to_owned(),
-            filter,
-        })
     }
 }
 
@@ -242,39 +219,23 @@ pub(super) fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
+/// An absolute directory in a list of those that objects are borrowed from, quoted where git would split it.
+pub(super) fn borrowed(dir: &Path) -> Vec<u8> {
+    let bytes = dir.as_os_str().as_bytes();
+    if !bytes.contains(&b':') && !bytes.contains(&b'\n') {
+        return bytes.to_vec();
+    }
+    let is_special = |byte: &u8| matches!(byte, b'"' | b'\\');
+    let escaped = bytes.iter().flat_map(|byte| {
+        let escape = is_special(byte).then_some(b'\\');
+        escape.into_iter().chain([*byte])
+    });
+    [b'"'].into_iter().chain(escaped).chain([b'"']).collect()
+}
+
 /// The fields of a NUL-terminated listing.
 pub(super) fn fields(bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
     let bytes = bytes.strip_suffix(b"\0").unwrap_or(bytes);
     let count = if bytes.is_empty() { 0 } else { usize::MAX };
     bytes.split(|byte| *byte == 0).take(count)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::failure::{Lack, OutsideCause};
-    use std::process::ExitStatus;
-
-    #[test]
-    fn a_git_that_died_of_its_map_on_a_full_disk_lacked_room() {
-        // No byte can be written there.
-        let (full, free) = (PathBuf::from("/proc"), std::env::temp_dir());
-        for (place, cause) in
-            [(full, OutsideCause::Lack(Lack::Space)), (free, OutsideCause::Killed)]
-        {
-            if !place.exists() || place.starts_with("/proc") && !space::is_used_up(&place) {
-                continue;
-            }
-            let mut ran = ToolOutput {
-                status: ExitStatus::from_raw(Signal::BUS.as_raw()),
-                stdout: Vec::new(),
-                stderr: Vec::new(),
-            };
-            tell_of_room(&mut ran, &[place]);
-            let GitError::Failed { cause: found, .. } = failed("status", &ran) else {
-                panic!("no failure: {ran:?}");
-            };
-            assert_eq!(found, Some(cause));
-        }
-    }
 }

@@ -1,19 +1,27 @@
-//! Trees of our own, outside the project, each with exactly the files of a commit.
+//! Trees of our own, outside the project, each with exactly the files of a commit and of its submodules.
+//!
+//! Invariants: the person's copies of submodules are only read, without network. A submodule in a tree is a repository of
+//! its own that borrows the person's objects, so that changes in it never reach them. One that the person did not check out
+//! stays empty.
 
-use super::{
-    Git, GitError,
-    call::{fields, shown},
-    disk, odd_files,
-    trees::{SAVED_DIR, Tree},
-};
-use crate::failure::quoted;
-use descent_core::id::CommitId;
 use std::{
-    collections::BTreeSet,
     ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
 };
+
+use descent_core::id::{CommitId, Digest};
+
+use super::{
+    Git, GitError,
+    call::{as_path, shown},
+    disk,
+    index::PrivateIndex,
+    not_taken,
+    status::{GITLINK, Link, OWN_DIR, is_within},
+    trees::{SAVED_DIR, Tree},
+};
+use crate::failure::quoted;
 
 /// The treatment of files that are not in the commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,34 +56,8 @@ impl Git {
             return Err(GitError::NoSuchCommit { id });
         }
         tree.make(commit)?;
-        self.fill(&tree, commit, leftovers)
-    }
-
-    /// Writes those of the paths that a sparse tree leaves out: a result has changed them since `start`.
-    pub fn show_changed(
-        &self,
-        at: &Path,
-        start: &CommitId,
-        commit: &CommitId,
-    ) -> Result<(), GitError> {
-        let tree = self.tree(at);
-        if !tree.is_sparse() || start == commit {
-            return Ok(());
-        }
-        let changed = self.paths_between(&self.tree_of(start)?, &self.tree_of(commit)?)?;
-        let changed: BTreeSet<String> = changed.into_iter().collect();
-        let listed = tree.call("ls-files").args(["-t", "-z"]).ok()?;
-        let hidden = fields(&listed).filter_map(|entry| entry.strip_prefix(b"S "));
-        let mut hidden: Vec<Vec<u8>> = hidden.map(<[u8]>::to_vec).collect();
-        hidden.retain(|path| changed.contains(&shown(path)));
-        if hidden.is_empty() {
-            return Ok(());
-        }
-        let unhide = tree.call("update-index").args(["--no-skip-worktree", "-z", "--stdin"]);
-        unhide.stdin_paths(&hidden).ok()?;
-        let write = tree.call("checkout-index").args(["-f", "-q", "-z", "--stdin"]);
-        write.stdin_paths(&hidden).ok()?;
-        Ok(())
+        self.write_files(&tree, commit)?;
+        self.end_checkout(&tree, commit, leftovers)
     }
 
     /// Removes the tree and its record; a missing tree is no error.
@@ -126,19 +108,8 @@ impl Git {
         }
         clean.ok()?;
         if leftovers == Leftovers::RemoveAll {
-            odd_files::remove_below(tree.at(), keep)?;
+            not_taken::remove_below(tree.at(), keep)?;
         }
-        self.end_checkout(tree, commit, leftovers)
-    }
-
-    /// Checks out into an empty tree.
-    fn fill(
-        &self,
-        tree: &Tree<'_>,
-        commit: &CommitId,
-        leftovers: Leftovers,
-    ) -> Result<(), GitError> {
-        self.write_files(tree, commit)?;
         self.end_checkout(tree, commit, leftovers)
     }
 
@@ -172,7 +143,7 @@ impl Git {
         leftovers: Leftovers,
     ) -> Result<(), GitError> {
         let saved = tree.admin().join(SAVED_DIR);
-        self.fill_modules(tree.at(), &tree.index(), &saved, leftovers)?;
+        self.fill_modules(tree.at(), &tree.index(), &saved, leftovers, DEPTH_MAX)?;
         tree.record_commit(commit)
     }
 }
@@ -187,4 +158,201 @@ pub(super) fn as_pattern(path: &Path) -> OsString {
         pattern.push(*byte);
     }
     OsString::from_vec(pattern)
+}
+
+/// Maximum depth of nested submodules.
+pub(super) const DEPTH_MAX: usize = 16;
+/// Maximum of dirty paths named for one submodule.
+const NAMED_MAX: usize = 3;
+
+impl Git {
+    /// The person's own copy of a submodule, if they checked it out.
+    fn own_copy(&self, path: &[u8]) -> Result<Option<Git>, GitError> {
+        let dir = self.top().join(as_path(path));
+        let is_there = dir.join(".git").symlink_metadata().is_ok();
+        if !is_there || disk::is_beyond_symlink(self.top(), as_path(path)) || dir.is_symlink() {
+            return Ok(None);
+        }
+        let Some(own) = Git::open_with(self.host().programs(), &dir, &self.0.theirs)? else {
+            return Ok(None);
+        };
+        let is_itself = dir.canonicalize().is_ok_and(|dir| dir == own.top());
+        Ok(is_itself.then_some(own))
+    }
+
+    /// Whether links of this working tree are submodules; without the file they are nested
+    /// repositories.
+    pub(super) fn has_modules(&self, tree: &Path) -> bool {
+        tree.join(".gitmodules").is_file()
+    }
+
+    /// The submodules whose commit in the person's tree differs from `links`; dirty ones are
+    /// refused.
+    pub(super) fn moved_modules(&self, links: &[Link]) -> Result<Vec<Link>, GitError> {
+        let mut moved = Vec::new();
+        for link in links {
+            if let Some(own) = self.own_copy(&link.path)?
+                && let Some(commit) = own.clean_head(DEPTH_MAX)?
+                && commit != link.commit
+            {
+                let path = link.path.clone();
+                moved.push(Link { path, commit });
+            }
+        }
+        Ok(moved)
+    }
+
+    /// HEAD of a submodule without uncommitted changes, at any depth.
+    fn clean_head(&self, depth: usize) -> Result<Option<CommitId>, GitError> {
+        let status = self.status(self.call("status"), true)?;
+        let entries = status.entries.iter();
+        let mut names: Vec<String> = entries
+            .filter(|entry| !is_within(&entry.path, OWN_DIR))
+            .map(|entry| shown(&entry.path))
+            .collect();
+        if depth > 0 && self.has_modules(self.top()) {
+            for link in self.listing(self.call("ls-files"))?.links {
+                let own = self.own_copy(&link.path)?;
+                let head = own.map(|own| own.clean_head(depth - 1)).transpose()?;
+                if head.flatten().is_some_and(|head| head != link.commit) {
+                    names.push(shown(&link.path));
+                }
+            }
+        }
+        if names.is_empty() {
+            return Ok(status.head);
+        }
+        let more = if names.len() > NAMED_MAX { ", …" } else { "" };
+        names.truncate(NAMED_MAX);
+        Err(GitError::ModuleDirty {
+            path: self.top().to_owned(),
+            what: format!("{}{more}", names.join(", ")),
+        })
+    }
+
+    /// Records the commits of the submodules in the index that `call` uses.
+    pub(super) fn take_links<'a>(
+        &self,
+        links: &[Link],
+        call: impl Fn(&'static str) -> super::call::Call<'a>,
+    ) -> Result<(), GitError> {
+        if links.is_empty() {
+            return Ok(());
+        }
+        let mut orders = Vec::new();
+        for link in links {
+            let id = link.commit.as_str().as_bytes();
+            orders.extend([GITLINK, b" ", id, b"\t", &link.path, b"\0"].concat());
+        }
+        let call = call("update-index").args(["-z", "--index-info"]);
+        call.stdin(orders).ok().map(drop)
+    }
+
+    /// Fills the submodules of the tree at `at`, which `index` describes. `saved` is a directory of
+    /// ours.
+    pub(super) fn fill_modules(
+        &self,
+        at: &Path,
+        index: &Path,
+        saved: &Path,
+        leftovers: Leftovers,
+        depth: usize,
+    ) -> Result<(), GitError> {
+        if depth == 0 || !self.has_modules(at) {
+            return Ok(());
+        }
+        for link in self.listing(self.call_on("ls-files", at).index(index))?.links {
+            let Some(own) = self.person().own_copy(&link.path)? else {
+                continue;
+            };
+            let dir = at.join(as_path(&link.path));
+            if disk::is_beyond_symlink(at, as_path(&link.path)) {
+                continue;
+            }
+            if !own.exists(&link.commit)? {
+                return Err(GitError::ModuleCommit {
+                    path: own.top().to_owned(),
+                    commit: link.commit.to_string(),
+                });
+            }
+            if !dir.is_dir() || dir.is_symlink() {
+                disk::remove_tree(&dir)?;
+            }
+            let saved = saved.join(name_of(&link.path));
+            own.fill_module(&dir, &link.commit, &saved.join("index"), leftovers)?;
+            own.fill_modules(&dir, &dir.join(".git/index"), &saved, leftovers, depth - 1)?;
+        }
+        Ok(())
+    }
+
+    /// Brings `dir` to `commit` of this repository, with a `.git` that borrows its objects.
+    fn fill_module(
+        &self,
+        dir: &Path,
+        commit: &CommitId,
+        saved: &Path,
+        leftovers: Leftovers,
+    ) -> Result<(), GitError> {
+        let git_dir = dir.join(".git");
+        let index = git_dir.join("index");
+        disk::borrow_repository(&git_dir, &self.common_dir().join("objects"), commit.as_str())?;
+        if saved.is_file() {
+            disk::copy_index(saved, &index)?;
+        }
+        self.call_on("read-tree", dir)
+            .index(&index)
+            .args(["--reset", "-u"])
+            .id("", commit.as_str(), "")
+            .attributes_of(commit.as_str())
+            .ok()?;
+        let mut clean = self.call_on("clean", dir).index(&index).arg("-ffdq");
+        if leftovers == Leftovers::RemoveAll {
+            clean = clean.arg("-x");
+        }
+        clean.ok()?;
+        disk::make_dirs(saved.parent().unwrap_or(saved))?;
+        disk::copy_index(&index, saved)
+    }
+
+    /// The tracked files of submodules that an attempt changed.
+    pub(super) fn changed_in_modules(
+        &self,
+        at: &Path,
+        index: &Path,
+        saved: &Path,
+    ) -> Result<Vec<String>, GitError> {
+        let mut changed = Vec::new();
+        if !saved.is_dir() {
+            return Ok(changed);
+        }
+        for link in self.listing(self.call_on("ls-files", at).index(index))?.links {
+            let saved = saved.join(name_of(&link.path));
+            if !saved.join("index").is_file() {
+                continue;
+            }
+            let Some(own) = self.person().own_copy(&link.path)? else {
+                continue;
+            };
+            let dir = at.join(as_path(&link.path));
+            if !dir.is_dir() || disk::is_beyond_symlink(at, as_path(&link.path)) {
+                changed.push(shown(&link.path));
+                continue;
+            }
+            let private = PrivateIndex::new(&saved)?;
+            private.fill_from(&saved.join("index"))?;
+            let call = || own.call_on("status", &dir).index(private.path());
+            let status = own.status_of_left(&dir, call, false)?;
+            let worked = status.entries.iter().filter(|entry| entry.worked != b'.');
+            let below = own.changed_in_modules(&dir, private.path(), &saved)?;
+            let names = worked.map(|entry| shown(&entry.path)).chain(below);
+            changed.extend(names.map(|name| format!("{}/{name}", shown(&link.path))));
+        }
+        Ok(changed)
+    }
+}
+
+/// A file name for any path.
+fn name_of(path: &[u8]) -> String {
+    let digest = Digest::sha256(path);
+    digest.as_str().trim_start_matches("sha256:").chars().take(16).collect()
 }

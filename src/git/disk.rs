@@ -4,10 +4,9 @@
 use super::GitError;
 use crate::{
     failure::lack_of,
-    files::{self, PathKind},
+    files::{self, CloseStamp, PathKind},
 };
 use std::{
-    ffi::OsString,
     fs::{self, File, FileTimes, Metadata, Permissions},
     io::{self, Write},
     os::unix::{
@@ -34,21 +33,12 @@ pub(super) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
 
 /// Removes whatever is at `path`. It follows no symlink, and read-only directories are no obstacle.
 pub(super) fn remove_tree(path: &Path) -> Result<(), GitError> {
-    let Ok(meta) = path.symlink_metadata() else {
-        return Ok(());
-    };
-    let removed = if meta.is_dir() {
-        fs::remove_dir_all(path).or_else(|_| {
-            unlock_dirs(path);
-            fs::remove_dir_all(path)
-        })
-    } else {
-        fs::remove_file(path)
-    };
-    match removed {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(GitError::io(path)(error)),
-        _ => Ok(()),
-    }
+    let removed = files::remove(path).or_else(|error| {
+        files::plain_dir(path).map_err(|_| error)?;
+        unlock_dirs(path);
+        files::remove(path)
+    });
+    removed.map_err(GitError::io(path))
 }
 
 /// Makes directories writable as far as possible; the removal that follows names the others.
@@ -62,8 +52,8 @@ fn unlock_dirs(top: &Path) {
     }
 }
 
-/// Creates a file with these bytes, complete or not at all; `false` if the name is taken.
-pub(super) fn new_file(path: &Path, bytes: &[u8]) -> Result<bool, GitError> {
+/// Creates a file with these bytes, complete or not at all; `false` if the name is taken: that file stays as it is.
+pub fn write_new_file(path: &Path, bytes: &[u8]) -> Result<bool, GitError> {
     let dir = match path.parent() {
         Some(dir) if !dir.as_os_str().is_empty() => dir,
         _ => Path::new("."),
@@ -139,29 +129,13 @@ pub(super) fn identity(dir: &Path) -> Option<Vec<u8>> {
     Some(format!("{:x}-{:x} {born:?}\n", meta.dev(), meta.ino()).into_bytes())
 }
 
-/// It differs after any change of the file.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct FileStamp {
-    device: u64,
-    inode: u64,
-    size: u64,
-    changed_s: i64,
-    changed_ns: i64,
-}
-
 /// The stamp of a file that did not change in the last second: a later change gets another time,
 /// however coarse the clock of the file system is. Nobody but the system sets this time.
-pub(super) fn settled_stamp(path: &Path) -> Option<FileStamp> {
+pub(super) fn settled_stamp(path: &Path) -> Option<CloseStamp> {
     let meta = path.symlink_metadata().ok().filter(Metadata::is_file)?;
     let changed = Duration::from_secs(u64::try_from(meta.ctime()).ok()?);
     let since = (SystemTime::UNIX_EPOCH + changed).elapsed().ok()?;
-    (since > SETTLED).then(|| FileStamp {
-        device: meta.dev(),
-        inode: meta.ino(),
-        size: meta.size(),
-        changed_s: meta.ctime(),
-        changed_ns: meta.ctime_nsec(),
-    })
+    (since > SETTLED).then(|| CloseStamp::of(&meta))
 }
 
 /// More than a second, of which the fraction is not counted.
@@ -249,27 +223,6 @@ pub(super) fn special(top: &Path, path: &Path) -> Option<PathKind> {
         PathKind::Directory | PathKind::Link => None,
         what => Some(what),
     }
-}
-
-/// Names in a directory. Files and links are left out.
-#[derive(Debug, Default)]
-pub(super) struct OtherThanFiles {
-    pub(super) dirs: Vec<OsString>,
-    /// Pipes, sockets and devices.
-    pub(super) special: Vec<OsString>,
-}
-
-pub(super) fn other_than_files(dir: &Path) -> OtherThanFiles {
-    let mut found = OtherThanFiles::default();
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        let kind = entry.file_type().ok().and_then(PathKind::of);
-        match kind {
-            None | Some(PathKind::Link) => {}
-            Some(PathKind::Directory) => found.dirs.push(entry.file_name()),
-            Some(_) => found.special.push(entry.file_name()),
-        }
-    }
-    found
 }
 
 /// Whether a directory between `top` and `path` is a symlink: then `path` names a file elsewhere.

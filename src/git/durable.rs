@@ -1,17 +1,21 @@
-//! Makes objects and references survive a power cut: they are synced before anything names them.
+//! Makes objects and references survive a power cut, and checks that commits of the state did: they are synced before
+//! anything names them.
 //!
-//! Git syncs its own writes, but no directory, and nothing that an attempt's git wrote before.
-//! Invariant: an error is final; nothing is synced a second time.
+//! Git syncs its own writes, but no directory, and nothing that an attempt's git wrote before. Invariants: an error is
+//! final; nothing is synced a second time. An object is removed only if git cannot read it. It must be removed, because git
+//! would take the broken file for the object and never write it again.
 
-use super::{Git, GitError, call::as_id};
-use crate::files;
-use descent_core::id::CommitId;
 use std::{
     collections::BTreeSet,
     fs::File,
     io,
     path::{Path, PathBuf},
 };
+
+use descent_core::id::CommitId;
+
+use super::{Git, GitError, call::as_id, disk};
+use crate::files;
 
 /// Maximum of objects synced one by one; for more the whole file system is synced.
 const EACH_MAX: usize = 200;
@@ -35,13 +39,8 @@ impl Git {
         commit: &CommitId,
         base: &CommitId,
     ) -> Result<(), GitError> {
-        let (change, set) = std::thread::scope(|scope| {
-            let set = scope.spawn(|| self.set_ref(name, commit));
-            let change = self.change(base, commit);
-            (change, set.join().expect("BUG: no panic in git"))
-        });
-        set?;
-        let mut new = change?.objects();
+        self.set_ref(name, commit)?;
+        let mut new = self.objects_between(base.as_str(), commit.as_str())?;
         new.extend([commit.to_string(), self.tree_of(commit)?.to_string()]);
         self.sync_objects(name, &new)
     }
@@ -123,10 +122,9 @@ pub(super) fn sync_all_at(dir: &Path) -> Result<(), GitError> {
 }
 
 fn sync_dir(dir: &Path) -> Result<(), GitError> {
-    match files::open_dir(dir) {
-        Ok(held) => held.sync_all().map_err(GitError::io(dir)),
+    match files::sync_dir(dir) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        Err(error) => Err(GitError::io(dir)(error)),
+        synced => synced.map_err(GitError::io(dir)),
     }
 }
 
@@ -139,4 +137,106 @@ fn sync_file_system(held: &File) -> io::Result<()> {
 fn sync_file_system(held: &File) -> io::Result<()> {
     rustix::fs::sync();
     held.sync_all()
+}
+
+/// Larger objects are not read, only checked for existence.
+const READ_BYTES_MAX: u64 = 32 << 20;
+/// Bytes read at once.
+const CHUNK_BYTES_MAX: u64 = 64 << 20;
+/// Maximum of object files that are looked at one by one.
+const OBJECTS_MAX: usize = 1_000_000;
+
+impl Git {
+    /// Those of `commits` that are broken, or that are based on a broken one, down to `start`. A
+    /// commit is broken if an object is missing that `start` does not have.
+    ///
+    /// Broken objects are removed.
+    pub fn unsound(
+        &self,
+        start: &CommitId,
+        commits: &BTreeSet<CommitId>,
+    ) -> Result<BTreeSet<CommitId>, GitError> {
+        if commits.is_empty() || self.are_sound(start, commits)? {
+            return Ok(BTreeSet::new());
+        }
+        let loose = disk::files_below(&self.objects(), OBJECTS_MAX).into_iter();
+        let ids = loose.filter_map(|path| {
+            let mut names = path.iter().rev().map(|name| name.to_string_lossy());
+            let (rest, fan) = (names.next()?, names.next()?);
+            as_id(format!("{fan}{rest}").as_bytes())
+        });
+        self.remove_unreadable(&ids.collect::<Vec<_>>())?;
+        let mut found = BTreeSet::new();
+        for commit in commits {
+            if !self.are_sound(start, &BTreeSet::from([commit.clone()]))? {
+                found.insert(commit.clone());
+            }
+        }
+        Ok(found)
+    }
+
+    /// Removes those of our objects that git cannot read, one of which can end a whole run of it.
+    fn remove_unreadable(&self, ids: &[String]) -> Result<(), GitError> {
+        if self.are_readable(ids)? {
+            return Ok(());
+        }
+        if let [id] = ids {
+            tracing::warn!(object = id, "removed an object that git cannot read");
+            return disk::remove_tree(&self.loose(id));
+        }
+        let (one, other) = ids.split_at(ids.len() / 2);
+        self.remove_unreadable(one)?;
+        self.remove_unreadable(other)
+    }
+
+    /// Checks all of them at once: the usual case.
+    fn are_sound(&self, start: &CommitId, commits: &BTreeSet<CommitId>) -> Result<bool, GitError> {
+        let mut call = self.call("rev-list").check_id(start.as_str());
+        let mut asked = String::new();
+        for commit in commits {
+            call = call.check_id(commit.as_str());
+            asked.push_str(&format!("{commit}\n"));
+        }
+        asked.push_str(&format!("^{start}\n"));
+        let call = call.args(["--objects", "--no-object-names", "--stdin"]);
+        let ran = call.stdin(asked).output()?;
+        if !ran.status.success() {
+            return Ok(false);
+        }
+        let lines = ran.stdout.split(|byte| *byte == b'\n');
+        let ids: Vec<String> = lines.filter_map(as_id).collect();
+        self.are_readable(&ids)
+    }
+
+    /// Whether git has all these objects, and can read each from the first byte to the last.
+    fn are_readable(&self, ids: &[String]) -> Result<bool, GitError> {
+        let list: String = ids.iter().map(|id| format!("{id}\n")).collect();
+        let call = self.call("cat-file");
+        let call = call.arg("--batch-check=%(objectname) %(objectsize)");
+        let ran = call.stdin(list).output()?;
+        let output = String::from_utf8_lossy(&ran.stdout).into_owned();
+        let sizes = output.lines().map(|line| line.rsplit(' ').next()?.parse().ok());
+        let sizes: Option<Vec<u64>> = sizes.collect();
+        let Some(sizes) = sizes.filter(|sizes| ran.status.success() && sizes.len() == ids.len())
+        else {
+            return Ok(false);
+        };
+        let (mut chunk, mut chunk_bytes) = (String::new(), 0);
+        for (id, size) in ids.iter().zip(sizes).filter(|(_, size)| *size <= READ_BYTES_MAX) {
+            if chunk_bytes + size > CHUNK_BYTES_MAX && !self.gives(&std::mem::take(&mut chunk))? {
+                return Ok(false);
+            }
+            chunk_bytes = if chunk.is_empty() { size } else { chunk_bytes + size };
+            chunk.push_str(&format!("{id}\n"));
+        }
+        self.gives(&chunk)
+    }
+
+    fn gives(&self, ids: &str) -> Result<bool, GitError> {
+        if ids.is_empty() {
+            return Ok(true);
+        }
+        let call = self.call("cat-file").args(["--batch", "--buffer"]);
+        Ok(call.stdin(ids).output()?.status.success())
+    }
 }

@@ -15,8 +15,7 @@ use crate::{
 /// The oldest git with `merge-tree --write-tree --merge-base`.
 pub(super) const OLDEST: (u32, u32) = (2, 40);
 
-/// The same in words.
-pub fn oldest() -> String {
+fn oldest() -> String {
     format!("{}.{}", OLDEST.0, OLDEST.1)
 }
 
@@ -53,6 +52,8 @@ pub enum GitError {
     Bare { dir: PathBuf },
     #[error("the filter '{filter}' of this repository fails on {path}: {message}")]
     Filter { filter: String, path: String, message: String },
+    #[error("a filter of this repository ended at once: {message}")]
+    FilterEnded { message: String },
     #[error("this partial clone lacks files that are needed, and nothing is fetched: {what}")]
     NotHere { what: String, bring: String },
     #[error("{} cannot be read, and git does not ignore it", path.display())]
@@ -88,11 +89,13 @@ impl GitError {
         matches!(
             self,
             Self::Bare { .. }
+                | Self::NoCommits { .. }
                 | Self::Tracked { .. }
                 | Self::NoDirectory { .. }
                 | Self::NotPlain { .. }
                 | Self::NotOwned { .. }
                 | Self::Filter { .. }
+                | Self::FilterEnded { .. }
                 | Self::NotHere { .. }
                 | Self::Unreadable { .. }
                 | Self::ModuleDirty { .. }
@@ -103,10 +106,14 @@ impl GitError {
 
     pub fn hint(&self) -> String {
         match self {
-            Self::Missing => "install git and see that it is on PATH".into(),
-            Self::TooOld { .. } => format!("install git {} or later", oldest()),
+            Self::Missing => {
+                "install git and see that it is on PATH, or `--set workspace=shared`".into()
+            }
+            Self::TooOld { .. } => {
+                format!("install git {} or later, or `--set workspace=shared`", oldest())
+            }
             Self::NoCommits { top } => format!(
-                "make a first one: git -C {} commit --allow-empty -m start",
+                "make the first one: git -C {} add -A && git -C {0} commit -m start",
                 quoted(top)
             ),
             Self::NoSuchCommit { .. } => {
@@ -136,8 +143,11 @@ impl GitError {
                 quoted(dir)
             ),
             Self::Filter { filter, .. } => format!(
-                "install what it runs, or mend it: git config --get-regexp '^filter\\.{filter}\\.'"
+                "install what it runs, or fix it: git config --get-regexp '^filter\\.{filter}\\.'"
             ),
+            Self::FilterEnded { .. } => {
+                "install what it runs, or fix it: git config --get-regexp '^filter\\.'".into()
+            }
             Self::NotHere { bring, .. } => format!("bring them here, then the same again: {bring}"),
             Self::Unreadable { path, .. } => {
                 format!("chmod u+r {}, or let git ignore it", quoted(path))
@@ -166,14 +176,8 @@ impl GitError {
                 cause: Some(OutsideCause::Lack(Lack::Space)),
                 ..
             } => "free some space, then the same again".into(),
-            Self::Failed { stderr_tail, .. } if is_damage(stderr_tail) => {
-                "run 'git fsck' in the repository and restore what it names".into()
-            }
-            Self::Failed { stderr_tail, .. } if stderr_tail.contains("Permission denied") => {
-                "give your account the rights to what git names".into()
-            }
             Self::Failed { .. } | Self::Odd { .. } => {
-                "see whether 'git status' works in the repository; if it does, report this with `git --version`".into()
+                "see that 'git status' and 'git fsck' find no fault in the repository; if so, report this with `git --version`".into()
             }
             Self::Tool(error) => error.hint().into(),
             Self::Io { .. } => "check its permissions and the space on its disk".into(),
@@ -206,6 +210,10 @@ impl GitError {
         if let Some(error) = filter_of(&stderr_tail) {
             return error;
         }
+        if stderr_tail.contains("the remote end hung up unexpectedly") {
+            let message = stderr_tail.lines().next().unwrap_or_default().to_owned();
+            return Self::FilterEnded { message };
+        }
         if stderr_tail.contains("lazy fetching disabled") {
             let what = stderr_tail.lines().last().unwrap_or_default();
             return Self::NotHere {
@@ -220,22 +228,6 @@ impl GitError {
             stderr_tail,
         }
     }
-}
-
-/// Whether git names objects, references or an index that are damaged.
-fn is_damage(stderr: &str) -> bool {
-    const WORDS: &[&str] = &[
-        "corrupt",
-        "missing",
-        "bad ",
-        "broken",
-        "invalid",
-        "garbage",
-        "inflate",
-        "unable to read",
-        "not a valid",
-    ];
-    WORDS.iter().any(|word| stderr.contains(word))
 }
 
 fn between_quotes(text: &str) -> Option<&str> {

@@ -8,19 +8,16 @@ use super::{
     error::OLDEST,
     settings::{self, Setting},
 };
-use crate::{
-    files::CloseStamp,
-    process::{
-        Programs,
-        timeouts::TOOL_MAX,
-        tool::{Tool, ToolOutput},
-    },
+use crate::process::{
+    Programs,
+    timeouts::TOOL_MAX,
+    tool::{Tool, ToolOutput},
 };
 use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, PoisonError},
+    sync::Arc,
     time::Duration,
 };
 
@@ -52,8 +49,6 @@ const FIXED: &[(&str, &str)] = &[
     ("GIT_ASKPASS", "false"),
     ("SSH_ASKPASS", "false"),
     ("GIT_SSH_COMMAND", "false"),
-    ("GIT_EDITOR", "false"),
-    ("GIT_PAGER", "cat"),
 ];
 
 /// Settings of every run, above the repository's own configuration. `core.safecrlf` only warns or
@@ -68,19 +63,12 @@ const SETTINGS: &[(&str, &str)] = &[
     ("core.safecrlf", "false"),
     ("core.fsync", "objects,reference"),
     ("core.fsyncMethod", "batch"),
-    ("commit.gpgSign", "false"),
-    ("tag.gpgSign", "false"),
-    ("log.showSignature", "false"),
     ("gc.auto", "0"),
     ("maintenance.auto", "false"),
     ("protocol.allow", "never"),
-    ("advice.detachedHead", "false"),
     ("submodule.recurse", "false"),
-    ("rerere.enabled", "false"),
     ("credential.helper", ""),
     ("i18n.commitEncoding", "UTF-8"),
-    ("i18n.logOutputEncoding", "UTF-8"),
-    ("worktree.useRelativePaths", "false"),
 ];
 
 /// Settings of a private repository, above all others: no setting may change the bytes that go in
@@ -110,7 +98,6 @@ pub(super) struct GitHost {
     pub(super) settings: Vec<Setting>,
     /// The directory of the person's own git files.
     config_dir: Option<PathBuf>,
-    theirs: Env,
     pub(super) identity_is_default: bool,
     pub(super) version: Version,
 }
@@ -123,9 +110,24 @@ impl GitHost {
         theirs: &Env,
     ) -> Result<Self, GitError> {
         let program = find(theirs).ok_or(GitError::Missing)?;
-        let asking = PersonGit { programs: &*programs, program: &program, dir, theirs };
-        let version = asking.version()?;
-        let settings = asking.settings()?;
+        let ask = |verb, args: &[&str]| {
+            let ran = programs.run_tool(&Tool {
+                program: program.clone(),
+                args: args.iter().map(OsString::from).collect(),
+                env: unbound(theirs),
+                cwd: dir.to_owned(),
+                stdin: None,
+                wait_max: TOOL_MAX,
+                ends_with_us: false,
+            })?;
+            if ran.status.success() {
+                Ok(ran.stdout)
+            } else {
+                Err(GitError::failed(verb, ran.status, &ran.stderr))
+            }
+        };
+        let version = version_in(&ask("version", &["--version"])?)?;
+        let settings = settings_in(&ask("config", &["config", "--list", "-z", "--show-scope"])?);
         let (name, email, identity_is_default) = identity(&settings, theirs);
         let base = base_env(theirs, &name, &email);
         let mut host = Self {
@@ -136,7 +138,6 @@ impl GitHost {
             name,
             email,
             config_dir: config_dir(theirs),
-            theirs: theirs.clone(),
             identity_is_default,
             version,
             settings,
@@ -171,21 +172,15 @@ impl GitHost {
         settings::of_slot(settings, &self.name, &self.email)
     }
 
-    /// The file that a setting of the person's names, if it is set.
-    pub(super) fn path_of(&self, dir: &Path, key: &str) -> Result<Option<PathBuf>, GitError> {
-        let is_set = |one: &Setting| one.key.eq_ignore_ascii_case(key);
-        if !self.settings.iter().any(is_set) {
-            return Ok(None);
-        }
-        let asking = PersonGit {
-            programs: &*self.programs,
-            program: &self.program,
-            dir,
-            theirs: &self.theirs,
-        };
-        let output = asking.ask("config", &["config", "-z", "--type=path", "--get", key])?;
-        let path = output.strip_suffix(b"\0").unwrap_or(&output).to_vec();
-        Ok(Some(PathBuf::from(OsString::from_vec(path))))
+    /// The file that a setting of the person's names, relative to the top of the working tree.
+    pub(super) fn path_of(&self, key: &str) -> Option<PathBuf> {
+        let mut all = self.settings.iter().rev();
+        let named = all.find(|one| one.key.eq_ignore_ascii_case(key))?;
+        let named = Path::new(OsStr::from_bytes(&named.value));
+        Some(match (named.strip_prefix("~"), value_of(&self.base, "HOME")) {
+            (Ok(below), Some(home)) => Path::new(home).join(below),
+            _ => named.to_owned(),
+        })
     }
 
     /// A file of the person's that git reads if no setting names another.
@@ -271,104 +266,44 @@ fn find(theirs: &Env) -> Option<PathBuf> {
 
 /// The person's environment without variables that bind git to another repository (as in a hook).
 fn unbound(theirs: &Env) -> Env {
-    const BINDING: &[&str] = &[
-        "GIT_DIR",
-        "GIT_WORK_TREE",
-        "GIT_INDEX_FILE",
-        "GIT_COMMON_DIR",
-        "GIT_NAMESPACE",
-        "GIT_OBJECT_DIRECTORY",
-        "GIT_ALTERNATE_OBJECT_DIRECTORIES",
-        "GIT_PREFIX",
-        "GIT_INTERNAL_SUPER_PREFIX",
-        "GIT_QUARANTINE_PATH",
-        "GIT_TRACE",
-        "GIT_TRACE2",
-        "GIT_TRACE_SETUP",
-        "LC_ALL",
-    ];
-    let mut env: Env = theirs
-        .iter()
-        .filter(|(key, _)| !BINDING.iter().any(|binding| key == binding))
-        .cloned()
-        .collect();
-    env.push(("LC_ALL".into(), "C.UTF-8".into()));
-    env
+    let is_bound = |key: &OsStr| {
+        let is_meant = |passed: &&str| key == OsStr::new(passed);
+        let key = key.as_bytes();
+        key.starts_with(b"GIT_") && !key.starts_with(b"GIT_CONFIG") && !PASSED.iter().any(is_meant)
+            || key == b"LC_ALL"
+    };
+    let free = theirs.iter().filter(|(key, _)| !is_bound(key)).cloned();
+    free.chain([("LC_ALL".into(), "C.UTF-8".into())]).collect()
 }
-
-/// The versions of the programs that this process has asked.
-static VERSIONS: Mutex<Vec<(CloseStamp, Version)>> = Mutex::new(Vec::new());
 
 type Version = (u32, u32);
 
-/// Git in the person's own environment.
-struct PersonGit<'a> {
-    programs: &'a dyn Programs,
-    program: &'a Path,
-    dir: &'a Path,
-    theirs: &'a Env,
+fn version_in(output: &[u8]) -> Result<Version, GitError> {
+    let output = String::from_utf8_lossy(output);
+    let found = output.split_whitespace().nth(2).unwrap_or_default();
+    let mut parts = found.split('.').map_while(|part| part.parse::<u32>().ok());
+    let version = parts.next().zip(parts.next()).ok_or(GitError::Odd { verb: "version" })?;
+    if version < OLDEST {
+        let found = found.to_owned();
+        return Err(GitError::TooOld { found });
+    }
+    Ok(version)
 }
 
-impl PersonGit<'_> {
-    fn ask(&self, verb: &'static str, args: &[&str]) -> Result<Vec<u8>, GitError> {
-        let ran = self.programs.run_tool(&Tool {
-            program: self.program.to_owned(),
-            args: args.iter().map(OsString::from).collect(),
-            env: unbound(self.theirs),
-            cwd: self.dir.to_owned(),
-            stdin: None,
-            wait_max: TOOL_MAX,
-            ends_with_us: false,
-        })?;
-        if ran.status.success() {
-            return Ok(ran.stdout);
-        }
-        Err(GitError::failed(verb, ran.status, &ran.stderr))
+fn settings_in(output: &[u8]) -> Vec<Setting> {
+    let mut fields = output.split(|byte| *byte == 0);
+    let mut settings = Vec::new();
+    while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
+        let mut halves = setting.splitn(2, |byte| *byte == b'\n');
+        let key = String::from_utf8_lossy(halves.next().unwrap_or_default()).into_owned();
+        settings.push(Setting {
+            scope: scope.to_vec(),
+            key,
+            // A key without a value is a boolean that is true.
+            value: halves.next().unwrap_or(b"true").to_vec(),
+        });
     }
-
-    /// Asked once a process: a program whose file did not change has the version that it had.
-    fn version(&self) -> Result<Version, GitError> {
-        let known = || VERSIONS.lock().unwrap_or_else(PoisonError::into_inner);
-        let stamp = CloseStamp::at(self.program);
-        let found = known().iter().find(|(of, _)| Some(*of) == stamp).copied();
-        if let Some((_, version)) = found {
-            return Ok(version);
-        }
-        let version = self.ask_version()?;
-        known().extend(stamp.map(|stamp| (stamp, version)));
-        Ok(version)
-    }
-
-    fn ask_version(&self) -> Result<Version, GitError> {
-        let output = self.ask("version", &["--version"])?;
-        let output = String::from_utf8_lossy(&output);
-        let found = output.split_whitespace().nth(2).unwrap_or_default();
-        let mut parts = found.split('.').map_while(|part| part.parse::<u32>().ok());
-        let version = parts.next().zip(parts.next()).ok_or(GitError::Odd { verb: "version" })?;
-        if version < OLDEST {
-            let found = found.to_owned();
-            return Err(GitError::TooOld { found });
-        }
-        Ok(version)
-    }
-
-    fn settings(&self) -> Result<Vec<Setting>, GitError> {
-        let output = self.ask("config", &["config", "--list", "-z", "--show-scope"])?;
-        let mut fields = output.split(|byte| *byte == 0);
-        let mut settings = Vec::new();
-        while let (Some(scope), Some(setting)) = (fields.next(), fields.next()) {
-            let mut halves = setting.splitn(2, |byte| *byte == b'\n');
-            let raw_key = halves.next().unwrap_or_default().to_vec();
-            settings.push(Setting {
-                scope: scope.to_vec(),
-                key: String::from_utf8_lossy(&raw_key).into_owned(),
-                raw_key,
-                // A key without a value is a boolean that is true.
-                value: halves.next().unwrap_or(b"true").to_vec(),
-            });
-        }
-        Ok(settings)
-    }
+    settings
 }
 
 /// Git refuses a name of only such characters as empty.

@@ -7,13 +7,12 @@
 
 use super::{
     Git, GitError, Repository,
-    alternates::{borrowed, for_variable},
-    call::{Call, as_id},
-    diff::KnownChanges,
+    call::{Call, as_id, borrowed, fields},
     disk,
     durable::sync_all_at,
-    kept::{BYTES_MAX, KeptFiles},
+    host::{Env, GitHost},
     settings,
+    settings::{BYTES_MAX, KeptFiles},
 };
 use crate::files::{self, PathKind};
 use descent_core::id::CommitId;
@@ -36,12 +35,6 @@ pub(super) const SLOT_CONFIG: &str = "descent-config";
 pub(super) const SLOT_REFS: &str = "descent-refs";
 const ATTRIBUTES: &str = "descent-attributes";
 const EXCLUDES: &str = "descent-excludes";
-/// The patterns of a sparse checkout that our trees share; empty if they share none.
-pub(super) const SPARSE: &str = "descent-sparse";
-
-/// The name of that file for git.
-pub(super) const SPARSE_FILE: &str = "info/sparse-checkout";
-
 /// `.descent/state.json.d/repository/<lineage>`: each of these may be a submodule.
 const MODULE_DEPTH: usize = 4;
 
@@ -98,16 +91,27 @@ impl Git {
         let git_dir = repository.canonicalize().map_err(GitError::io(repository))?;
         let own = [("core.attributesFile", ATTRIBUTES), ("core.excludesFile", EXCLUDES)];
         let own = own.map(|(key, file)| (key.into(), git_dir.join(file).into()));
+        let host = self.host().under(pairs.iter().cloned().chain(own));
+        Self::of_ours(&git_dir, host, self.top(), &self.0.theirs, Some(self.clone()))
+    }
+
+    /// A repository of ours whose files have just been written.
+    pub(super) fn of_ours(
+        git_dir: &Path,
+        host: GitHost,
+        top: &Path,
+        theirs: &Env,
+        person: Option<Self>,
+    ) -> Result<Self, GitError> {
         Ok(Self(Arc::new(Repository {
-            host: self.host().under(pairs.iter().cloned().chain(own)),
-            top: self.top().to_owned(),
-            common_dir: git_dir.clone(),
-            git_dir,
-            theirs: self.0.theirs.clone(),
-            person: Some(self.clone()),
-            kept: Some(KeptFiles::read(repository)?),
+            host,
+            top: top.to_owned(),
+            git_dir: git_dir.to_owned(),
+            common_dir: git_dir.to_owned(),
+            person,
+            kept: Some(KeptFiles::read(git_dir)?),
+            theirs: theirs.clone(),
             trees: Mutex::default(),
-            changes: KnownChanges::default(),
         })))
     }
 
@@ -129,7 +133,6 @@ impl Git {
             ("info/exclude", self.of_repository("info/exclude")?),
             (SLOT_CONFIG, host.slot_config(&host.settings)),
             (SLOT_REFS, self.refs_for_slots()?),
-            (SPARSE, self.sparse_patterns()?),
             // The last file: it is there only if all others are.
             (SETTINGS, text),
         ] {
@@ -143,13 +146,9 @@ impl Git {
         let host = self.host();
         let config = settings::of_own(&host.settings);
         disk::keep_bytes(&repository.join("config"), &config)?;
-        let lines = borrowed(&self.objects())?;
-        disk::keep_bytes(&repository.join("objects/info/alternates"), &lines.text())?;
-        self.keep_shallow(repository)
-    }
-
-    /// The ends of history in a shallow clone.
-    pub(super) fn keep_shallow(&self, repository: &Path) -> Result<(), GitError> {
+        let lines = self.borrowing_line()?;
+        disk::keep_bytes(&repository.join("objects/info/alternates"), &lines)?;
+        // The ends of history in a shallow clone.
         let path = repository.join("shallow");
         match self.of_repository("shallow")? {
             ends if ends.is_empty() => disk::remove_tree(&path),
@@ -180,23 +179,15 @@ impl Git {
     /// A file of the person's, named by a setting or found by git under its usual name; empty if
     /// missing.
     fn personal(&self, key: &'static str, usual: &str) -> Result<Vec<u8>, GitError> {
-        let named = self.host().path_of(self.top(), key)?;
-        let path = named.or_else(|| self.host().usual_file(usual));
+        let path = self.host().path_of(key).or_else(|| self.host().usual_file(usual));
         path.map_or(Ok(Vec::new()), |path| read_theirs(&self.top().join(path)))
     }
 
-    /// Whether our trees are as sparse as the person's.
-    pub fn is_sparse(&self) -> bool {
-        let patterns = self.common_dir().join(SPARSE).metadata();
-        patterns.is_ok_and(|file| file.len() > 0)
-    }
-
-    fn sparse_patterns(&self) -> Result<Vec<u8>, GitError> {
-        if settings::is_sparse(&self.host().settings) {
-            read_theirs(&self.git_dir().join(SPARSE_FILE))
-        } else {
-            Ok(Vec::new())
-        }
+    /// The content of `objects/info/alternates` in a repository that borrows from this one.
+    pub(super) fn borrowing_line(&self) -> Result<Vec<u8>, GitError> {
+        let objects = self.objects();
+        let objects = objects.canonicalize().map_err(GitError::io(&objects))?;
+        Ok([borrowed(&objects), vec![b'\n']].concat())
     }
 
     fn of_repository(&self, name: &str) -> Result<Vec<u8>, GitError> {
@@ -205,7 +196,7 @@ impl Git {
 
     /// Takes over objects and the settings of the start from another lineage of this project.
     pub fn take_over(&self, other: &Git) -> Result<(), GitError> {
-        for name in [SETTINGS, SLOT_CONFIG, SLOT_REFS, SPARSE, ATTRIBUTES, EXCLUDES] {
+        for name in [SETTINGS, SLOT_CONFIG, SLOT_REFS, ATTRIBUTES, EXCLUDES] {
             let from = other.common_dir().join(name);
             if let Ok(bytes) = files::read(&from, BYTES_MAX) {
                 self.write_own(name, bytes)?;
@@ -236,7 +227,7 @@ impl Git {
         match &self.0.person {
             None => self.call(verb),
             Some(person) => {
-                let ours = for_variable(&self.objects());
+                let ours = borrowed(&self.objects());
                 let call = person.call(verb);
                 call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsString::from_vec(ours))
             }
@@ -374,16 +365,12 @@ fn fill(at: &Path) -> Result<(), GitError> {
 
 fn read_pairs(path: &Path) -> Option<Vec<(OsString, OsString)>> {
     let bytes = files::read(path, BYTES_MAX).ok()?;
-    let text = bytes.strip_suffix(b"\0").unwrap_or(&bytes);
-    let parts: Vec<OsString> =
-        text.split(|byte| *byte == 0).map(|part| OsString::from_vec(part.to_vec())).collect();
-    match parts.len() {
-        1 if parts[0].is_empty() => Some(Vec::new()),
-        n if n % 2 == 0 => {
-            Some(parts.chunks(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect())
-        }
-        _ => None,
+    let mut parts = fields(&bytes).map(|part| OsString::from_vec(part.to_vec()));
+    let mut pairs = Vec::new();
+    while let Some(key) = parts.next() {
+        pairs.push((key, parts.next()?));
     }
+    Some(pairs)
 }
 
 /// Reads a file that need not exist. Its links are followed, since the person made them.

@@ -1,30 +1,31 @@
 //! Finds what an attempt left and no commit takes, and names it with the reason. A file that its own index tracks is taken,
-//! ignored or not.
+//! ignored or not. Pipes, sockets and devices under the names that git opens in each directory would be waited for.
 //!
-//! Invariant: the repository of an attempt is read as files, as a copy of its index, and as borrowed objects. None of its
-//! settings count. Git is started only where something odd lies there.
+//! Invariants: the repository of an attempt is read as files, as a copy of its index, and as borrowed objects. None of its
+//! settings count. An attempt that leaves such a pipe has failed, and the path is named. The next attempt finds none. A link
+//! is left alone: git does not follow it. Only a look that takes long is followed by a walk through all directories.
 
-use super::{
-    Git, GitError,
-    alternates::for_variable,
-    call::{as_id, as_path, fields, shown},
-    diff, disk,
-    index::PrivateIndex,
-    lineage::SLOT_REFS,
-    listing::is_file,
-    status::{GITLINK, IndexUpdates, StatusEntry, is_within},
-    trees::Tree,
-};
-use crate::{failure::OutsideCause, files, secrets};
-use descent_core::{event::NotTaken, id::CommitId};
 use std::{
     collections::BTreeSet,
     ffi::OsString,
     fs,
-    os::unix::ffi::{OsStrExt, OsStringExt},
+    os::unix::ffi::OsStringExt,
     path::{Path, PathBuf},
     time::Duration,
 };
+
+use descent_core::{event::NotTaken, id::CommitId};
+
+use super::{
+    Git, GitError,
+    call::{Call, as_id, as_path, borrowed, shown},
+    diff, disk,
+    index::PrivateIndex,
+    lineage::SLOT_REFS,
+    status::{GITLINK, IndexUpdates, StatusEntry, WorkTreeStatus, is_file, is_within},
+    trees::Tree,
+};
+use crate::{failure::OutsideCause, files, files::PathKind, process::tool::ToolError, secrets};
 
 /// Names at most of one reason.
 const NAMES_MAX: usize = 3;
@@ -43,44 +44,25 @@ struct Tip {
 }
 
 impl Git {
-    /// Takes what the attempt's own index tracks although it is ignored, and leaves what its sparse checkout removed.
-    pub(super) fn heed_own_index(
+    /// Takes what the attempt's own index tracks although it is ignored.
+    pub(super) fn take_forced(
         &self,
         tree: &Tree<'_>,
         taking: &mut IndexUpdates,
     ) -> Result<(), GitError> {
         let git = tree.at().join(".git");
-        let is_sparse = git.join("info/sparse-checkout").is_file();
-        let may_be_forced = !taking.ignored.is_empty() && tree.has_other_index();
         let own = git.join("index");
         let is_plain = files::plain_dir(&git).is_ok() && files::plain_file(&own).is_ok();
-        if !is_plain || !(is_sparse || may_be_forced) {
+        if !is_plain || taking.ignored.is_empty() || !tree.has_other_index() {
             return Ok(());
         }
         let index = PrivateIndex::new(tree.admin())?;
         index.fill_from(&own)?;
-        let call = |verb| index.of(tree.call(verb)).within(LOOK_MAX);
-        let looked = call("ls-files").args(["-t", "-z"]).ok().and_then(|listed| {
-            let status = self.status(call("status"), false)?;
-            Ok((listed, status.entries))
-        });
-        let (listed, entries) = match looked {
+        match self.status(index.of(tree.call("status")).within(LOOK_MAX), false) {
             Err(GitError::Failed { cause, .. })
-                if !matches!(cause, Some(OutsideCause::Lack(_))) =>
-            {
-                return Ok(());
-            }
-            looked => looked?,
-        };
-        let sparse: BTreeSet<&[u8]> =
-            fields(&listed).filter_map(|entry| entry.strip_prefix(b"S ")).collect();
-        let at = tree.at();
-        let staged = entries.iter().filter(|entry| entry.staged != b'.');
-        let staged = staged
-            .filter(|entry| sparse.contains(&entry.path[..]) && !is_file(tree.at(), &entry.path));
-        taking.sparse = staged.map(|entry| shown(&entry.path)).collect();
-        taking.take.retain(|path| !sparse.contains(&path[..]) || is_file(at, path));
-        taking.force(entries, at);
+                if !matches!(cause, Some(OutsideCause::Lack(_))) => {}
+            status => taking.force(status?.entries, tree.at()),
+        }
         Ok(())
     }
 
@@ -94,19 +76,15 @@ impl Git {
         refused: Vec<String>,
     ) -> NotTaken {
         let own = taking.has_own.then(|| ".descent".to_owned());
-        let mut others = vec![
+        let left = [
             some(taking.left_out.clone(), "a repository of its own"),
             some(refused, "git takes no such name"),
             some(own, "descent's own"),
             some(taking.no_file.clone(), "no file any more"),
             some(taking.closed.clone(), "it cannot be read"),
-            some(taking.sparse.clone(), "outside of its sparse checkout"),
         ];
-        if made == base {
-            others.extend(self.no_files(tree, taking));
-        }
-        others.extend(self.left_in_repository(tree.at(), base, made));
-        let others: Vec<String> = others.into_iter().flatten().collect();
+        let others = left.into_iter().chain(self.left_in_repository(tree.at(), base, made));
+        let others: Vec<String> = others.flatten().collect();
         let ignored = taking.ignored.iter().map(|path| shown(path));
         NotTaken {
             ignored: some(ignored, "ignored by git").unwrap_or_default(),
@@ -114,35 +92,7 @@ impl Git {
         }
     }
 
-    /// Pipes and the like, and directories without files: git sees neither.
-    fn no_files(&self, tree: &Tree<'_>, taking: &IndexUpdates) -> [Option<String>; 2] {
-        let (mut special, mut empty) = (Vec::new(), Vec::new());
-        let mut dirs = vec![PathBuf::new()];
-        while let Some(dir) = dirs.pop() {
-            let at = tree.at().join(&dir);
-            let is_nested = dir != Path::new("") && at.join(".git").symlink_metadata().is_ok();
-            if is_nested || taking.is_passed_over(dir.as_os_str().as_bytes()) {
-                continue;
-            }
-            if fs::read_dir(&at).is_ok_and(|mut entries| entries.next().is_none()) {
-                empty.push(dir.display().to_string());
-            }
-            let found = disk::other_than_files(&at);
-            let paths = found.special.iter().map(|name| dir.join(name));
-            special.extend(paths.map(|path| path.display().to_string()));
-            let below = found.dirs.into_iter().filter(|name| name != ".git");
-            dirs.extend(below.map(|name| dir.join(name)));
-        }
-        // A submodule that is not checked out is an empty directory.
-        if self.has_modules(tree.at()) {
-            empty.clear();
-        }
-        special.sort();
-        empty.sort();
-        [some(special, "no file"), some(empty, "empty")]
-    }
-
-    /// Branches, a stash and worktrees in the attempt's repository whose changes are not in the tree.
+    /// Branches and a stash in the attempt's repository whose changes are not in the tree.
     fn left_in_repository(
         &self,
         at: &Path,
@@ -154,17 +104,10 @@ impl Git {
             return Vec::new();
         }
         let stash = git.join("refs/stash").is_file();
-        let worktrees = files::entries(&git.join("worktrees")).into_iter();
-        let worktrees = worktrees.filter_map(|dir| {
-            let to = PathBuf::from(OsString::from_vec(read(&dir.join("gitdir"))));
-            let to = to.parent()?;
-            (to.is_dir() && !to.starts_with(at)).then(|| to.display().to_string())
-        });
         let tips = self.tips(&git, base);
         let tips = tips.iter().filter_map(|tip| self.lacking(&git, base, made, tip));
         vec![
             some(stash.then(|| "its stash".to_owned()), "not in the workspace"),
-            some(worktrees, "outside of the workspace"),
             some(tips, "not in the workspace"),
         ]
     }
@@ -180,15 +123,6 @@ impl Git {
                 (format!("branch {name}"), read(&path))
             })
             .collect();
-        let packed = read(&git.join("packed-refs"));
-        if packed != given {
-            let lines = packed.split(|byte| *byte == b'\n');
-            found.extend(lines.filter_map(|line| {
-                let text = std::str::from_utf8(line).ok()?;
-                let (id, name) = text.split_once(" refs/heads/")?;
-                Some((format!("branch {name}"), id.as_bytes().to_vec()))
-            }));
-        }
         const LEFT: &[u8] = b"\tcheckout: moving from ";
         let log = read(&git.join("logs/HEAD"));
         found.extend(log.split(|byte| *byte == b'\n').filter_map(|line| {
@@ -208,7 +142,7 @@ impl Git {
 
     /// The name of a tip that is not below HEAD, with the paths that the result has otherwise.
     fn lacking(&self, git: &Path, base: &CommitId, made: &CommitId, tip: &Tip) -> Option<String> {
-        let objects = OsString::from_vec(for_variable(&git.join("objects")));
+        let objects = OsString::from_vec(borrowed(&git.join("objects")));
         let call = |verb| {
             let call = self.call(verb).within(LOOK_MAX);
             call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects)
@@ -253,10 +187,6 @@ impl IndexUpdates {
         self.ignored.retain(|dir| !forced.iter().any(|path| is_in(path, dir)));
         self.take.extend(forced);
     }
-
-    fn is_passed_over(&self, dir: &[u8]) -> bool {
-        self.passed_over.iter().any(|path| is_in(dir, path))
-    }
 }
 
 /// Whether a path is that of a listing, or in it; a directory ends with a slash there.
@@ -268,15 +198,9 @@ pub(super) fn is_in(path: &[u8], listed: &[u8]) -> bool {
 fn head_of(git: &Path) -> Option<String> {
     let head = read(&git.join("HEAD"));
     let Some(name) = head.strip_prefix(b"ref: ") else {
-        return as_id(head.trim_ascii_end());
+        return as_id(&head);
     };
-    let name = name.trim_ascii_end();
-    let loose = as_id(read(&git.join(as_path(name))).trim_ascii_end());
-    loose.or_else(|| {
-        let packed = read(&git.join("packed-refs"));
-        let mut lines = packed.split(|byte| *byte == b'\n');
-        lines.find_map(|line| as_id(line.strip_suffix(name)?.strip_suffix(b" ")?))
-    })
+    as_id(&read(&git.join(as_path(name.trim_ascii_end()))))
 }
 
 /// A file of an attempt's repository; empty if it cannot be read.
@@ -304,4 +228,94 @@ fn names(all: impl IntoIterator<Item = String>) -> Option<String> {
         more => format!(" and {more} more"),
     };
     (!all.is_empty()).then(|| format!("{}{more}", named.join(", ")))
+}
+
+/// The names that git opens in a directory of files.
+const OPENED: &[&str] = &[".gitignore", ".gitattributes", ".gitmodules"];
+
+/// A look that takes longer may be one that waits.
+const FIRST_LOOK_MAX: Duration = Duration::from_secs(5);
+
+impl Git {
+    /// The status of a tree that an attempt left; `call` makes a run on it. When it returns, git can
+    /// read the files that it names without waiting.
+    pub(super) fn status_of_left<'c>(
+        &self,
+        tree: &Path,
+        call: impl Fn() -> Call<'c>,
+        untracked: bool,
+    ) -> Result<WorkTreeStatus, GitError> {
+        refuse_in(tree, Path::new(""))?;
+        let status = match self.status(call().within(FIRST_LOOK_MAX), untracked) {
+            Err(GitError::Tool(ToolError::TooLong { .. })) => {
+                refuse_below(tree)?;
+                self.status(call(), untracked)?
+            }
+            status => status?,
+        };
+        let paths = status.entries.iter().map(|entry| as_path(&entry.path));
+        let dirs: BTreeSet<&Path> = paths.flat_map(|path| path.ancestors().skip(1)).collect();
+        for dir in dirs {
+            refuse_in(tree, dir)?;
+        }
+        Ok(status)
+    }
+}
+
+pub(super) fn refuse_in(tree: &Path, dir: &Path) -> Result<(), GitError> {
+    let mut paths = OPENED.iter().map(|name| dir.join(name));
+    match paths.find_map(|path| disk::special(tree, &path).map(|what| (path, what))) {
+        Some((path, what)) => {
+            let path = path.display().to_string();
+            Err(GitError::WaitedFor { path, what })
+        }
+        None => Ok(()),
+    }
+}
+
+fn refuse_below(tree: &Path) -> Result<(), GitError> {
+    in_each_dir(
+        tree,
+        |dir, special| if special.iter().any(is_opened) { refuse_in(tree, dir) } else { Ok(()) },
+    )
+}
+
+fn is_opened(name: &OsString) -> bool {
+    OPENED.iter().any(|opened| name == opened)
+}
+
+/// Removes pipes, sockets and devices, which no clean of git's touches: it does not see them. Below `keep` it removes
+/// those that git would wait for.
+pub(super) fn remove_below(tree: &Path, keep: &[PathBuf]) -> Result<(), GitError> {
+    let kept: Vec<&Path> =
+        keep.iter().map(|path| path.strip_prefix(tree).unwrap_or(path)).collect();
+    in_each_dir(tree, |dir, special| {
+        let is_kept = |name: &OsString| {
+            let path = dir.join(name);
+            !is_opened(name) && kept.iter().any(|kept| path.starts_with(kept))
+        };
+        let mut odd = special.iter().filter(|name| !is_kept(name));
+        odd.try_for_each(|name| disk::remove_tree(&tree.join(dir).join(name)))
+    })
+}
+
+/// Calls `act` with each directory, and the names of the pipes, sockets and devices in it.
+fn in_each_dir(
+    tree: &Path,
+    mut act: impl FnMut(&Path, &[OsString]) -> Result<(), GitError>,
+) -> Result<(), GitError> {
+    let mut dirs = vec![PathBuf::new()];
+    while let Some(dir) = dirs.pop() {
+        let mut special = Vec::new();
+        for entry in fs::read_dir(tree.join(&dir)).into_iter().flatten().flatten() {
+            match entry.file_type().ok().and_then(PathKind::of) {
+                None | Some(PathKind::Link) => {}
+                Some(PathKind::Directory) if entry.file_name() == ".git" => {}
+                Some(PathKind::Directory) => dirs.push(dir.join(entry.file_name())),
+                Some(_) => special.push(entry.file_name()),
+            }
+        }
+        act(&dir, &special)?;
+    }
+    Ok(())
 }

@@ -6,26 +6,27 @@
 //! settings and attributes say. Nothing is written to the directory itself.
 
 use super::{
-    Git, GitError, Repository,
+    Git, GitError,
     call::{as_path, fields, shown},
     checkout::as_pattern,
-    diff::KnownChanges,
     disk,
     host::{Env, GitHost, NOBODY},
     index::PrivateIndex,
-    kept::KeptFiles,
     lineage::{self, SLOT_CONFIG},
     settings,
-    snapshot::{Snapshot, SnapshotNote, TOLD_BYTES},
+    snapshot::{NESTED, REFUSED, Snapshot, TOLD_BYTES, left_out},
     status::{IndexUpdates, OWN_DIR, is_within},
 };
 use crate::process::Programs;
-use descent_core::id::{CommitId, TreeId, UnixMillis};
+use descent_core::{
+    id::{CommitId, TreeId, UnixMillis},
+    state::{Extra, StartedFrom},
+};
 use std::{
     collections::BTreeSet,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 const MESSAGE: &str = "descent: the directory as it was\n";
@@ -74,17 +75,7 @@ impl Git {
         }
         disk::remove_tree(&repository.join("objects/info/alternates"))?;
         let git_dir = repository.canonicalize().map_err(GitError::io(repository))?;
-        Ok(Self(Arc::new(Repository {
-            host,
-            top: top.to_owned(),
-            common_dir: git_dir.clone(),
-            git_dir,
-            person: None,
-            kept: Some(KeptFiles::read(repository)?),
-            theirs: theirs.clone(),
-            trees: Mutex::default(),
-            changes: KnownChanges::default(),
-        })))
+        Self::of_ours(&git_dir, host, top, theirs, None)
     }
 
     /// Commits all files of the directory, except `left_out` and those ignored by `.gitignore`; the
@@ -92,7 +83,7 @@ impl Git {
     pub fn snapshot_all(&self, scratch: &Path, left_out: &[PathBuf]) -> Result<Snapshot, GitError> {
         let found = self.find(scratch, left_out)?;
         let (snapshot, index) = match self.take_all(&found, scratch, true) {
-            Ok(taken) if self.holds_all_of(&taken.0.commit)? => taken,
+            Ok(taken) if self.holds_all_of(&taken.0.0.commit)? => taken,
             // The index may name objects that are gone.
             Ok(_) => self.take_all(&found, scratch, false)?,
             Err(error) if error.is_local() => self.take_all(&found, scratch, false)?,
@@ -112,7 +103,7 @@ impl Git {
             Err(error) if error.is_local() => self.take_all(&found, scratch, false),
             taken => taken,
         };
-        Ok(taken?.0.tree)
+        Ok(taken?.0.0.tree)
     }
 
     /// Whether everything in a commit is there.
@@ -188,25 +179,28 @@ impl Git {
         let refused = self.take(&taking, call)?;
         let tree = TreeId::new(call("write-tree").ok_id()?);
         let commit = self.commit_start(&tree)?;
-        let nested = found.nested.iter().cloned().map(SnapshotNote::Nested);
-        let refused = refused.into_iter().map(SnapshotNote::Refused);
+        let nested = found.nested.iter().map(|path| left_out(path, NESTED));
+        let refused = refused.iter().map(|path| left_out(path, REFUSED));
         let notes = nested.chain(refused).chain(self.weigh_new(wanted.difference(&known).copied()));
-        let snapshot = Snapshot {
-            notes: notes.collect(),
+        let notes = notes.collect();
+        let start = StartedFrom {
             head: commit.clone(),
             commit,
             tree,
             branch: None,
             dirty: false,
+            extra: Extra::default(),
         };
-        Ok((snapshot, index))
+        Ok(((start, notes), index))
     }
 
-    fn weigh_new<'p>(&self, paths: impl Iterator<Item = &'p [u8]>) -> Option<SnapshotNote> {
+    fn weigh_new<'p>(&self, paths: impl Iterator<Item = &'p [u8]>) -> Option<String> {
         let weight = self.weight(paths);
-        (weight.bytes > TOLD_BYTES).then(|| SnapshotNote::Copied {
-            megabytes: weight.bytes >> 20,
-            path: weight.largest.display().to_string(),
+        let (megabytes, path) = (weight.bytes >> 20, weight.largest.display());
+        (weight.bytes > TOLD_BYTES).then(|| {
+            format!(
+                "{megabytes} MB are copied into the cache, the largest file is {path}; what is no part of the project goes into .gitignore, or is linked: --link PATH"
+            )
         })
     }
 

@@ -1,12 +1,21 @@
-//! Selects the person's settings that decide what a file means, and those for an attempt's own git.
+//! The settings that decide what a file means, selected from the person's, and those for an attempt's own git. The small
+//! files of a repository of ours hold them.
 //!
-//! Invariant: of the settings that make git run a program, only clean and smudge filters are passed
-//! on, because the files depend on them.
+//! Invariants: of the settings that make git run a program, only clean and smudge filters are passed on, because the files
+//! depend on them. The files are as this program wrote them before each run of git in that repository. An attempt runs as
+//! the person, so that it can write there. With a filter of its own, other bytes would be delivered than were checked.
 
 use std::{
+    collections::BTreeMap,
     ffi::{OsStr, OsString},
+    io,
     os::unix::ffi::{OsStrExt, OsStringExt},
+    path::Path,
+    sync::{Mutex, PoisonError},
 };
+
+use super::{Git, GitError, disk};
+use crate::files::{self, CloseStamp};
 
 /// Settings that decide what a file means; lower case, as git lists them.
 const OF_FILES: &[&str] = &[
@@ -26,7 +35,6 @@ const NAMED_FILES: &[&str] = &["core.attributesfile", "core.excludesfile"];
 pub(super) struct Setting {
     pub(super) scope: Vec<u8>,
     pub(super) key: String,
-    pub(super) raw_key: Vec<u8>,
     pub(super) value: Vec<u8>,
 }
 
@@ -54,8 +62,7 @@ pub(super) fn passing(settings: &[Setting]) -> Vec<(OsString, OsString)> {
 /// The settings that decide how the person's files become objects and back, wherever they are set.
 pub(super) fn of_files(settings: &[Setting]) -> Vec<(OsString, OsString)> {
     let meant = settings.iter().enumerate();
-    let is_meant = |key: &str| is_of_files(key) || is_sparse(settings) && is_of_sparse(key);
-    let meant = meant.filter(|(at, one)| is_meant(&one.key) && is_last(settings, *at));
+    let meant = meant.filter(|(at, one)| is_of_files(&one.key) && is_last(settings, *at));
     meant.map(|(_, one)| pair(one)).collect()
 }
 
@@ -64,7 +71,7 @@ pub(super) fn of_own(settings: &[Setting]) -> Vec<u8> {
     let mut text = format_of(settings, "true");
     let meant = |one: &&Setting| is_of_format(&one.key) || is_of_promisor(&one.key);
     for one in settings.iter().filter(meant).filter(|one| one.is_of_repository()) {
-        add(&mut text, &one.raw_key, &one.value);
+        add(&mut text, one.key.as_bytes(), &one.value);
     }
     text
 }
@@ -79,15 +86,8 @@ pub(super) fn of_slot(settings: &[Setting], name: &OsStr, email: &OsStr) -> Vec<
         let of_branch = key.starts_with("branch.")
             && [".remote", ".merge"].iter().any(|end| key.ends_with(end));
         let of_file = is_of_files(key) || NAMED_FILES.contains(&key);
-        let of_sparse = is_sparse(settings) && is_of_sparse(key);
-        if of_sparse
-            || is_of_format(key)
-            || is_of_promisor(key)
-            || of_remote
-            || of_branch
-            || of_file
-        {
-            add(&mut text, &one.raw_key, &one.value);
+        if is_of_format(key) || is_of_promisor(key) || of_remote || of_branch || of_file {
+            add(&mut text, one.key.as_bytes(), &one.value);
         }
     }
     for (key, value) in [
@@ -131,23 +131,13 @@ pub(super) fn is_partial(settings: &[Setting]) -> bool {
     own.any(|one| one.key == "extensions.partialclone" || is_of_promisor(&one.key))
 }
 
-/// Whether only the files of a sparse checkout are sure to be there: then our trees are as sparse as the person's.
-pub(super) fn is_sparse(settings: &[Setting]) -> bool {
-    let is_on = |one: &Setting| one.key == "core.sparsecheckout" && one.value == b"true";
-    is_partial(settings) && settings.iter().any(is_on)
-}
-
-fn is_of_sparse(key: &str) -> bool {
-    matches!(key, "core.sparsecheckout" | "core.sparsecheckoutcone")
-}
-
 fn is_last(settings: &[Setting], at: usize) -> bool {
     let mut later = settings.iter().skip(at + 1);
-    !later.any(|later| later.raw_key == settings[at].raw_key)
+    !later.any(|later| later.key == settings[at].key)
 }
 
 fn pair(setting: &Setting) -> (OsString, OsString) {
-    (OsString::from_vec(setting.raw_key.clone()), OsString::from_vec(setting.value.clone()))
+    (setting.key.clone().into(), OsString::from_vec(setting.value.clone()))
 }
 
 /// Splits `section.sub.name` and writes it in git's own syntax.
@@ -179,4 +169,126 @@ fn quote(text: &mut Vec<u8>, value: &[u8]) {
         }
     }
     text.push(b'"');
+}
+
+/// All that git, or we, read settings from. Those that are missing stay so.
+const NAMES: &[&str] = &[
+    "config",
+    "config.worktree",
+    "commondir",
+    "descent-attributes",
+    "descent-config",
+    "descent-excludes",
+    "descent-settings",
+    "info/attributes",
+    "info/exclude",
+    "objects/info/alternates",
+];
+
+/// The directories of these files.
+const DIRS: &[&str] = &["info", "objects/info"];
+
+/// Other files that git opens in each run; it would wait for a pipe.
+const OPENED: &[&str] = &["HEAD", "packed-refs"];
+
+/// Maximum of bytes of each copied file of settings.
+pub(super) const BYTES_MAX: u64 = 64 << 20;
+
+#[derive(Debug)]
+pub(super) struct KeptFiles(Mutex<BTreeMap<&'static str, KeptFile>>);
+
+#[derive(Debug)]
+struct KeptFile {
+    bytes: Vec<u8>,
+    /// That of the file when it had these bytes.
+    stamp: Option<CloseStamp>,
+}
+
+impl KeptFile {
+    fn of(bytes: Vec<u8>) -> Self {
+        let stamp = None;
+        Self { bytes, stamp }
+    }
+
+    fn put_back(&mut self, path: &Path) -> Result<(), GitError> {
+        let stamp = disk::settled_stamp(path);
+        if stamp.is_some() && stamp == self.stamp {
+            return Ok(());
+        }
+        self.stamp = None;
+        if disk::has_bytes(path, &self.bytes) {
+            self.stamp = stamp;
+            return Ok(());
+        }
+        disk::hold_bytes(path, &self.bytes)
+    }
+}
+
+impl KeptFiles {
+    /// As they are now: the caller has just written them, and nothing has run since.
+    pub(super) fn read(repository: &Path) -> Result<Self, GitError> {
+        let mut kept = BTreeMap::new();
+        for name in NAMES {
+            let path = repository.join(name);
+            match files::read(&path, BYTES_MAX) {
+                Ok(bytes) => drop(kept.insert(*name, KeptFile::of(bytes))),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => return Err(GitError::io(path)(error)),
+            }
+        }
+        Ok(Self(Mutex::new(kept)))
+    }
+
+    /// From here on these bytes are the right ones.
+    pub(super) fn replace(&self, name: &'static str, bytes: Vec<u8>) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        kept.insert(name, KeptFile::of(bytes));
+    }
+
+    /// Writes again those that differ, and removes those that should not exist.
+    fn put_back(&self, repository: &Path) -> Result<(), GitError> {
+        for dir in [repository, &repository.join("objects")] {
+            match dir.symlink_metadata() {
+                Ok(meta) if meta.is_dir() => {}
+                Ok(_) => {
+                    let path = dir.to_owned();
+                    return Err(GitError::NoDirectory { path });
+                }
+                // A missing repository is not replaced: git fails, and says so.
+                Err(_) => return Ok(()),
+            }
+        }
+        for dir in DIRS.iter().map(|name| repository.join(name)) {
+            if files::plain_dir(&dir).is_err() {
+                disk::remove_tree(&dir)?;
+                disk::make_dir(&dir)?;
+            }
+        }
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in NAMES {
+            let path = repository.join(name);
+            match kept.get_mut(name) {
+                Some(file) => file.put_back(&path)?,
+                None => disk::remove_tree(&path)?,
+            }
+        }
+        for name in OPENED {
+            if let Some(what) = disk::special(repository, Path::new(name)) {
+                let path = repository.join(name);
+                return Err(GitError::NotPlain { path, what });
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Git {
+    /// Makes the files of a repository of ours that decide about bytes what they were. The person's
+    /// repository is theirs.
+    pub(super) fn put_back(&self) -> Result<(), GitError> {
+        match &self.0.kept {
+            Some(kept) => kept.put_back(self.common_dir()),
+            None => Ok(()),
+        }
+    }
 }

@@ -2,55 +2,24 @@
 
 use super::{
     Git, GitError,
-    call::{Call, as_id, as_path, shown},
-    diff,
+    call::{Call, as_path, shown},
     index::PrivateIndex,
-    listing::{Link, Listing},
-    odd_files,
-    status::{GITLINK, IndexUpdates, OWN_DIR, StatusKind, WorkTreeStatus, is_within},
+    not_taken,
+    status::{IndexUpdates, OWN_DIR, StatusKind, WorkTreeStatus, is_within},
+    status::{Link, Listing},
 };
-use descent_core::id::{CommitId, TreeId};
+use descent_core::{
+    id::{CommitId, TreeId},
+    state::{Extra, StartedFrom},
+};
 use std::path::{Path, PathBuf};
 
 /// Beyond this size, files that are new to git are reported, and untracked ones are not taken.
 pub(super) const TOLD_BYTES: u64 = 100 << 20;
 const UNTRACKED_BYTES_MAX: u64 = 2 << 30;
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
-    /// HEAD itself if nothing differs from it.
-    pub commit: CommitId,
-    pub tree: TreeId,
-    pub head: CommitId,
-    /// `None`: detached.
-    pub branch: Option<String>,
-    pub dirty: bool,
-    /// Messages for the person.
-    pub notes: Vec<SnapshotNote>,
-}
-
-/// Something in the working tree that is not taken as one would expect.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SnapshotNote {
-    /// A repository inside this one that is no part of it.
-    Nested(String),
-    /// A directory that cannot be read.
-    Closed(String),
-    /// A tracked name that is now neither file nor directory nor symlink.
-    NoFile(String),
-    /// A name that no git takes, such as `.GIT`.
-    Refused(String),
-    /// It has unresolved conflicts of a merge.
-    Conflict(String),
-    /// It is taken as it is, although git was told to ignore its changes.
-    Marked(String),
-    /// The program's own directory is tracked.
-    OwnDir,
-    /// Many untracked bytes, with the largest file.
-    Large { megabytes: u64, path: String },
-    /// Many bytes that are new to a private repository, with the largest file.
-    Copied { megabytes: u64, path: String },
-}
+/// The start of a run as it was taken, and messages for the person. Its commit is HEAD itself if nothing differs from it.
+pub type Snapshot = (StartedFrom, Vec<String>);
 
 /// The total of some files, and the largest of them.
 #[derive(Debug, Default)]
@@ -59,68 +28,49 @@ pub(super) struct FileTotals {
     pub(super) largest: PathBuf,
 }
 
-impl SnapshotNote {
-    pub fn text(&self) -> String {
-        match self {
-            Self::Nested(path) => format!("left out: {path} (a repository of its own)"),
-            Self::Closed(path) => format!("left out: {path} (it cannot be read)"),
-            Self::NoFile(path) => format!("left out: {path} (no file any more)"),
-            Self::Refused(path) => format!("left out: {path} (git takes no such name)"),
-            Self::Conflict(path) => {
-                format!("taken with the marks of an unresolved conflict: {path}")
-            }
-            Self::Marked(path) => {
-                format!("taken as it is, though git is told to look away: {path}")
-            }
-            Self::OwnDir => {
-                "warning: .descent is tracked by git, which it should not be; take it out: git rm -r -q --cached .descent".into()
-            }
-            Self::Large { megabytes, path } => format!(
-                "{megabytes} MB of untracked files are copied into the repository, the largest is {path}; what is no part of the project goes into .gitignore"
-            ),
-            Self::Copied { megabytes, path } => format!(
-                "{megabytes} MB are copied into the cache, the largest file is {path}; what is no part of the project goes into .gitignore, or is linked: --link PATH"
-            ),
-        }
-    }
+/// The note on a path that is not taken.
+pub(super) fn left_out(path: &str, why: &str) -> String {
+    format!("left out: {path} ({why})")
 }
 
-/// The files of the working tree as a tree, before they are committed.
-struct TakenTree {
-    tree: TreeId,
-    head: CommitId,
-    head_tree: TreeId,
-    branch: Option<String>,
-    notes: Vec<SnapshotNote>,
-}
+pub(super) const NESTED: &str = "a repository of its own";
+pub(super) const REFUSED: &str = "git takes no such name";
 
 impl Git {
     /// Commits tracked changes, deletions and untracked files that are not ignored, on HEAD and
     /// with HEAD's time. The same files on the same HEAD give the same commit, so that a lost start
     /// can be made again. `scratch` is an existing directory, for a private index.
-    pub fn snapshot(&self, scratch: &Path, message: &str) -> Result<Snapshot, GitError> {
-        let taken = self.take_files(scratch, UNTRACKED_BYTES_MAX)?;
-        let TakenTree { tree, head, head_tree, .. } = taken;
-        let dirty = tree != head_tree;
-        let commit = if dirty {
-            self.commit_snapshot(&tree, &head, &head_tree, message)?
-        } else {
-            head.clone()
-        };
-        Ok(Snapshot { commit, tree, head, branch: taken.branch, dirty, notes: taken.notes })
+    ///
+    /// No note names a repository in `cache`: ours are nested in a repository that is a home directory.
+    pub fn snapshot(
+        &self,
+        scratch: &Path,
+        message: &str,
+        cache: &Path,
+    ) -> Result<Snapshot, GitError> {
+        let (mut start, notes) = self.take_files(scratch, UNTRACKED_BYTES_MAX, cache)?;
+        if start.dirty {
+            start.commit = self.commit_snapshot(&start, message)?;
+        }
+        Ok((start, notes))
     }
 
     /// The tree that a snapshot would have; `None` where too many bytes would be read for it. Nothing of it is durable.
     pub fn tree_of_files(&self, scratch: &Path) -> Result<Option<TreeId>, GitError> {
-        match self.take_files(scratch, TOLD_BYTES) {
-            Ok(taken) => Ok(Some(taken.tree)),
+        match self.take_files(scratch, TOLD_BYTES, scratch) {
+            Ok((start, _)) => Ok(Some(start.tree)),
             Err(GitError::UntrackedLarge { .. }) => Ok(None),
             Err(error) => Err(error),
         }
     }
 
-    fn take_files(&self, scratch: &Path, untracked_max: u64) -> Result<TakenTree, GitError> {
-        odd_files::refuse_in(self.top(), Path::new(""))?;
+    fn take_files(
+        &self,
+        scratch: &Path,
+        untracked_max: u64,
+        cache: &Path,
+    ) -> Result<Snapshot, GitError> {
+        not_taken::refuse_in(self.top(), Path::new(""))?;
         let index = PrivateIndex::new(scratch)?;
         self.fill_from_person(&index)?;
         let call = |verb| index.of(self.taking_home(verb));
@@ -129,6 +79,7 @@ impl Git {
         let mut taking = IndexUpdates::of(&status.entries, self.top(), &[OWN_DIR.to_vec()]);
         taking.remove.extend(staged_own_files(&status));
         let (modules, mut notes) = self.modules_of(&listing)?;
+        taking.left_out.retain(|path| !self.top().join(path).starts_with(cache));
         notes.extend(notes_of(&listing, &status, &taking));
         notes.extend(self.weigh(&status, untracked_max)?);
         let staged = status.entries.iter().any(|entry| entry.staged != b'?');
@@ -138,40 +89,28 @@ impl Git {
         } else {
             self.take_links(&modules, call)?;
             let refused = self.take(&taking, |verb| in_one_pack(call(verb)))?;
-            notes.extend(refused.into_iter().map(SnapshotNote::Refused));
+            notes.extend(refused.iter().map(|path| left_out(path, REFUSED)));
             TreeId::new(call("write-tree").ok_id()?)
         };
-        Ok(TakenTree { tree, head, head_tree, branch: status.branch, notes })
+        let start = StartedFrom {
+            dirty: tree != head_tree,
+            commit: head.clone(),
+            tree,
+            head,
+            branch: status.branch,
+            extra: Extra::default(),
+        };
+        Ok((start, notes))
     }
 
     /// Objects that the person had staged or once committed become ours too, so that their gc does
     /// not remove them.
-    fn commit_snapshot(
-        &self,
-        tree: &TreeId,
-        head: &CommitId,
-        head_tree: &TreeId,
-        message: &str,
-    ) -> Result<CommitId, GitError> {
-        let (commit, owned) = std::thread::scope(|scope| {
-            let owned = scope.spawn(|| self.own(&self.objects_between(head_tree, tree)?));
-            let at = self.time_of(head);
-            let commit = at.and_then(|at| self.commit_tree(tree, head, message, at));
-            (commit, owned.join().expect("BUG: no panic in git"))
-        });
-        let commit = commit.and_then(|commit| owned.map(|()| commit))?;
+    fn commit_snapshot(&self, start: &StartedFrom, message: &str) -> Result<CommitId, GitError> {
+        let (head, tree) = (&start.head, &start.tree);
+        self.own(&self.objects_between(head.as_str(), tree.as_str())?)?;
+        let commit = self.commit_tree(tree, head, message, self.time_of(head)?)?;
         self.own(&[commit.to_string(), tree.to_string()])?;
         Ok(commit)
-    }
-
-    /// The files and directories of a tree that differ from those of another.
-    fn objects_between(&self, old: &TreeId, new: &TreeId) -> Result<Vec<String>, GitError> {
-        let call = diff::raw(self.call("diff-tree").arg("-t"));
-        let call = call.id("", old.as_str(), "").id("", new.as_str(), "");
-        let changes = diff::parse("diff-tree", &call.arg("--").ok()?)?;
-        let sides = changes.into_iter().map(|change| change.new);
-        let files = sides.filter(|new| !new.is_absent() && new.mode != GITLINK);
-        Ok(files.filter_map(|new| as_id(&new.id)).collect())
     }
 
     /// The index's entries and their differences, including files that git was told to ignore.
@@ -197,23 +136,19 @@ impl Git {
     }
 
     /// The submodules whose commit differs from the index, and links that are none.
-    fn modules_of(&self, listing: &Listing) -> Result<(Vec<Link>, Vec<SnapshotNote>), GitError> {
+    fn modules_of(&self, listing: &Listing) -> Result<(Vec<Link>, Vec<String>), GitError> {
         if listing.links.is_empty() {
             return Ok(Default::default());
         }
         if self.has_modules(self.top()) {
             return Ok((self.person().moved_modules(&listing.links)?, Vec::new()));
         }
-        let nested = |link: &Link| SnapshotNote::Nested(shown(&link.path));
+        let nested = |link: &Link| left_out(&shown(&link.path), NESTED);
         Ok((Vec::new(), listing.links.iter().map(nested).collect()))
     }
 
     /// Untracked files may be data that nobody wants twice on the disk.
-    fn weigh(
-        &self,
-        status: &WorkTreeStatus,
-        bytes_max: u64,
-    ) -> Result<Option<SnapshotNote>, GitError> {
+    fn weigh(&self, status: &WorkTreeStatus, bytes_max: u64) -> Result<Option<String>, GitError> {
         let untracked = status.entries.iter();
         let untracked = untracked.filter(|entry| entry.kind == StatusKind::Untracked);
         let weight = self.weight(untracked.map(|entry| &entry.path[..]));
@@ -227,7 +162,11 @@ impl Git {
             });
         }
         let path = largest.display().to_string();
-        Ok((weight.bytes > TOLD_BYTES).then_some(SnapshotNote::Large { megabytes, path }))
+        Ok((weight.bytes > TOLD_BYTES).then(|| {
+            format!(
+                "{megabytes} MB of untracked files are copied into the repository, the largest is {path}; what is no part of the project goes into .gitignore"
+            )
+        }))
     }
 
     /// The total size of files of the working tree.
@@ -260,22 +199,25 @@ impl Git {
     }
 }
 
-fn notes_of(
-    listing: &Listing,
-    status: &WorkTreeStatus,
-    taking: &IndexUpdates,
-) -> Vec<SnapshotNote> {
-    let nested = taking.left_out.iter().cloned().map(SnapshotNote::Nested);
-    let closed = status.closed.iter().cloned().map(SnapshotNote::Closed);
-    let no_file = taking.no_file.iter().cloned().map(SnapshotNote::NoFile);
+fn notes_of(listing: &Listing, status: &WorkTreeStatus, taking: &IndexUpdates) -> Vec<String> {
+    let nested = taking.left_out.iter().map(|path| left_out(path, NESTED));
+    let closed = status.closed.iter().map(|path| left_out(path, "it cannot be read"));
+    let no_file = taking.no_file.iter().map(|path| left_out(path, "no file any more"));
     let entries = status.entries.iter();
     let unmerged = entries.filter(|entry| entry.kind == StatusKind::Unmerged);
-    let conflicts = unmerged.map(|entry| SnapshotNote::Conflict(shown(&entry.path)));
+    let conflicts = unmerged.map(|entry| {
+        format!("taken with the marks of an unresolved conflict: {}", shown(&entry.path))
+    });
     let entries = status.entries.iter();
     let marked =
         entries.filter(|entry| entry.worked != b'.' && listing.marked.contains(&entry.path));
-    let marked = marked.map(|entry| SnapshotNote::Marked(shown(&entry.path)));
-    let own = listing.holds_own.then_some(SnapshotNote::OwnDir);
+    let marked = marked.map(|entry| {
+        format!("taken as it is, though git is told to look away: {}", shown(&entry.path))
+    });
+    let own = listing.holds_own.then(|| {
+        "warning: .descent is tracked by git, which it should not be; take it out: git rm -r -q --cached .descent"
+            .to_owned()
+    });
     let all = nested.chain(closed).chain(no_file).chain(conflicts).chain(marked);
     all.chain(own).collect()
 }

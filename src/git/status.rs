@@ -1,14 +1,19 @@
-//! Reads git's porcelain v2 listing of a working tree against an index.
+//! Reads git's listings of a working tree: the porcelain v2 status against an index, the marks of index entries, and
+//! ignored or changed files. Nothing is changed here.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    os::unix::{ffi::OsStrExt, fs::MetadataExt},
+    path::{Path, PathBuf},
+};
+
+use descent_core::id::CommitId;
 
 use super::{
     Git, GitError,
     call::{Call, as_id, as_path, fields, shown},
     disk,
-};
-use descent_core::id::CommitId;
-use std::{
-    fs,
-    path::{Path, PathBuf},
 };
 
 pub(super) const GITLINK: &[u8] = b"160000";
@@ -27,15 +32,16 @@ pub(super) struct WorkTreeStatus {
     pub(super) closed: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum StatusKind {
+    #[default]
     Tracked,
     Unmerged,
     Untracked,
 }
 
 /// One path that differs; the columns as git prints them, `.` for "the same".
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct StatusEntry {
     pub(super) kind: StatusKind,
     /// The index against HEAD.
@@ -59,12 +65,8 @@ pub(super) struct IndexUpdates {
     pub(super) no_file: Vec<String>,
     /// Directories that could not be looked into.
     pub(super) closed: Vec<String>,
-    /// Changes in the index of the attempt that its own sparse checkout keeps out of the tree.
-    pub(super) sparse: Vec<String>,
     /// New paths that git ignores.
     pub(super) ignored: Vec<Vec<u8>>,
-    /// Places where nothing is looked for: ignored and linked ones.
-    pub(super) passed_over: Vec<Vec<u8>>,
     /// Whether it has files of the program's own.
     pub(super) has_own: bool,
 }
@@ -90,15 +92,10 @@ impl Git {
 
 fn parse(output: &[u8]) -> Option<WorkTreeStatus> {
     let mut status = WorkTreeStatus::default();
-    let mut records = fields(output);
-    while let Some(record) = records.next() {
+    for record in fields(output) {
         match record.get(..2)? {
             b"# " => status.read_header(&record[2..]),
-            b"1 " => status.entries.push(tracked(record, 9)?),
-            b"2 " => {
-                status.entries.push(tracked(record, 10)?);
-                records.next();
-            }
+            b"1 " => status.entries.push(tracked(record)?),
             b"u " => status.entries.push(unmerged(record)?),
             b"? " => status.entries.push(untracked(&record[2..])),
             b"! " => status.ignored.push(record[2..].to_vec()),
@@ -134,8 +131,8 @@ fn split(record: &[u8], columns: usize) -> Option<Vec<&[u8]>> {
     (parts.len() == columns && parts[1].len() == 2).then_some(parts)
 }
 
-fn tracked(record: &[u8], columns: usize) -> Option<StatusEntry> {
-    let parts = split(record, columns)?;
+fn tracked(record: &[u8]) -> Option<StatusEntry> {
+    let parts = split(record, 9)?;
     Some(StatusEntry {
         kind: StatusKind::Tracked,
         staged: parts[1][0],
@@ -143,7 +140,7 @@ fn tracked(record: &[u8], columns: usize) -> Option<StatusEntry> {
         index_mode: parts[4].to_vec(),
         tree_mode: parts[5].to_vec(),
         index_id: parts[7].to_vec(),
-        path: parts[columns - 1].to_vec(),
+        path: parts[8].to_vec(),
     })
 }
 
@@ -153,10 +150,9 @@ fn unmerged(record: &[u8]) -> Option<StatusEntry> {
         kind: StatusKind::Unmerged,
         staged: parts[1][0],
         worked: parts[1][1],
-        index_mode: Vec::new(),
         tree_mode: parts[6].to_vec(),
-        index_id: Vec::new(),
         path: parts[10].to_vec(),
+        ..StatusEntry::default()
     })
 }
 
@@ -165,10 +161,8 @@ fn untracked(path: &[u8]) -> StatusEntry {
         kind: StatusKind::Untracked,
         staged: b'?',
         worked: b'?',
-        index_mode: Vec::new(),
-        tree_mode: Vec::new(),
-        index_id: Vec::new(),
         path: path.to_vec(),
+        ..StatusEntry::default()
     }
 }
 
@@ -237,4 +231,180 @@ impl IndexUpdates {
 /// Whether `path` is `dir` or inside it.
 pub(super) fn is_within(path: &[u8], dir: &[u8]) -> bool {
     path.strip_prefix(dir).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Listing {
+    pub(super) links: Vec<Link>,
+    /// Existing files that git was told to take for unchanged.
+    pub(super) marked: Vec<Vec<u8>>,
+    /// Whether files of this program's own are tracked.
+    pub(super) holds_own: bool,
+}
+
+/// A commit of another repository, at a path of this one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Link {
+    pub(super) path: Vec<u8>,
+    pub(super) commit: CommitId,
+}
+
+impl Git {
+    /// `call` says which tree and which index. A collapsed directory of a sparse index stays
+    /// collapsed.
+    pub(super) fn listing(&self, call: Call<'_>) -> Result<Listing, GitError> {
+        let tree = call.tree().to_owned();
+        let output = call.args(["-s", "-v", "-z", "--sparse"]).ok()?;
+        let mut listing = Listing::default();
+        for record in fields(&output) {
+            let entry = read(record).ok_or(GitError::Odd { verb: "ls-files" })?;
+            if entry.mode == GITLINK
+                && let Some(id) = as_id(entry.id)
+            {
+                listing.links.push(Link { path: entry.path.to_vec(), commit: CommitId::new(id) });
+            }
+            // `h`: assumed to be unchanged; `S`: not looked for.
+            let is_marked = entry.tag.is_ascii_lowercase() || entry.tag == b'S';
+            if is_marked && is_file(&tree, entry.path) {
+                listing.marked.push(entry.path.to_vec());
+            }
+            listing.holds_own |= is_within(entry.path, OWN_DIR);
+        }
+        Ok(listing)
+    }
+}
+
+struct IndexEntry<'a> {
+    tag: u8,
+    mode: &'a [u8],
+    id: &'a [u8],
+    path: &'a [u8],
+}
+
+/// `H 100644 <id> 0\t<path>`
+fn read(record: &[u8]) -> Option<IndexEntry<'_>> {
+    let tab = record.iter().position(|byte| *byte == b'\t')?;
+    let mut words = record[..tab].split(|byte| *byte == b' ');
+    let (tag, mode, id) = (words.next()?, words.next()?, words.next()?);
+    Some(IndexEntry { tag: *tag.first()?, mode, id, path: &record[tab + 1..] })
+}
+
+/// Whether something other than a directory is there, in the tree itself.
+pub(super) fn is_file(tree: &std::path::Path, path: &[u8]) -> bool {
+    let path = as_path(path);
+    let meta = tree.join(path).symlink_metadata();
+    meta.is_ok_and(|meta| !meta.is_dir()) && !disk::is_beyond_symlink(tree, path)
+}
+
+/// Untracked files that are looked at; where there are more, none of them is.
+const UNTRACKED_MAX: usize = 10_000;
+
+/// Files by their names, each with a stamp of its present content.
+type FileStamps = BTreeMap<String, (i64, i64, u64)>;
+
+/// Tracked files that differ from the index, and untracked ones that are not ignored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stamps {
+    tracked: FileStamps,
+    /// `None` where there are too many.
+    untracked: Option<FileStamps>,
+}
+
+impl Stamps {
+    /// The tracked files that changed since `before`.
+    pub fn changed_since(&self, before: &Self) -> Vec<String> {
+        let names = self.tracked.keys().chain(before.tracked.keys());
+        let other = names.filter(|name| self.tracked.get(*name) != before.tracked.get(*name));
+        let mut other: Vec<String> = other.cloned().collect();
+        other.sort();
+        other.dedup();
+        other
+    }
+
+    /// The untracked files that appeared or changed since `before`.
+    pub fn left_since(&self, before: &Self) -> Vec<String> {
+        let both = self.untracked.as_ref().zip(before.untracked.as_ref());
+        let left = both.into_iter().flat_map(|(now, before)| {
+            let is_other = |(name, stamp): &(&String, _)| before.get(*name) != Some(*stamp);
+            now.iter().filter(is_other)
+        });
+        left.map(|(name, _)| name.clone()).collect()
+    }
+}
+
+impl Git {
+    /// Ignored paths, relative to the top; a wholly ignored directory is one path. They are of the
+    /// person's tree, or of our tree at `at`.
+    pub fn ignored(&self, at: Option<&Path>) -> Result<Vec<PathBuf>, GitError> {
+        let call = match at {
+            None => self.at_home("ls-files"),
+            Some(at) if self.tree(at).is_whole() => self.tree(at).call("ls-files"),
+            Some(_) => return Ok(Vec::new()),
+        };
+        let output = call
+            .args(["--others", "--ignored", "--exclude-standard"])
+            .args(["--directory", "-z"])
+            .ok()?;
+        let paths = fields(&output).map(|path| path.strip_suffix(b"/").unwrap_or(path));
+        let others = paths.filter(|path| !is_within(path, OWN_DIR));
+        Ok(others.map(|path| as_path(path).to_owned()).collect())
+    }
+
+    /// Whether a path, relative to the top, is left out of commits, in our tree at `at` or the person's; a tracked path is
+    /// not.
+    pub fn is_ignored(&self, at: Option<&Path>, path: &Path) -> Result<bool, GitError> {
+        let mut name = path.as_os_str().as_bytes().to_vec();
+        if name.is_empty() || name.contains(&0) || path.is_absolute() {
+            return Ok(false);
+        }
+        name.push(0);
+        // Git exits with 1 if nothing is ignored, and with 128 for a path outside the tree; both
+        // mean no.
+        const VERB: &str = "check-ignore";
+        let call = at.map_or_else(|| self.at_home(VERB), |at| self.tree(at).call(VERB));
+        let ran = call
+            .args(["-z", "--stdin"])
+            // This command knows no other paths, and rejects the variable.
+            .env("GIT_LITERAL_PATHSPECS", "0")
+            .stdin(name)
+            .output()?;
+        Ok(ran.status.success() && !ran.stdout.is_empty())
+    }
+
+    /// The files of the person's tree that are in no commit, without those in `left_out`.
+    pub fn stamps(&self, left_out: &[PathBuf]) -> Result<Stamps, GitError> {
+        let status = self.status(self.at_home("status"), true)?;
+        let stamp = |entry: &&StatusEntry| {
+            let meta = self.top().join(as_path(&entry.path)).symlink_metadata();
+            let stamp =
+                meta.map_or((0, 0, 0), |meta| (meta.mtime(), meta.mtime_nsec(), meta.size()));
+            (shown(&entry.path), stamp)
+        };
+        let is_untracked = |entry: &&StatusEntry| entry.kind == StatusKind::Untracked;
+        let is_taken = |entry: &&StatusEntry| {
+            is_start_file(entry)
+                && !left_out.iter().any(|out| as_path(&entry.path).starts_with(out))
+        };
+        let (untracked, tracked): (Vec<_>, Vec<_>) = status.entries.iter().partition(is_untracked);
+        let worked = tracked.iter().copied().filter(|entry| entry.worked != b'.');
+        let taken: Vec<&StatusEntry> = untracked.into_iter().filter(is_taken).collect();
+        let is_few = taken.len() <= UNTRACKED_MAX;
+        Ok(Stamps {
+            tracked: worked.map(|entry| stamp(&entry)).collect(),
+            untracked: is_few.then(|| taken.iter().map(stamp).collect()),
+        })
+    }
+
+    /// The number of paths that differ from HEAD or are not tracked yet.
+    pub fn uncommitted(&self) -> Result<usize, GitError> {
+        let status = self.status(self.at_home("status"), true)?;
+        Ok(status.entries.iter().filter(|entry| is_start_file(entry)).count())
+    }
+}
+
+/// Whether a start of a run takes it. A nested repository is left out.
+fn is_start_file(entry: &StatusEntry) -> bool {
+    let is_own = is_within(&entry.path, OWN_DIR);
+    let is_nested = entry.kind == StatusKind::Untracked && entry.path.ends_with(b"/");
+    !is_own && !is_nested
 }

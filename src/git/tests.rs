@@ -13,8 +13,7 @@ mod snapshot;
 mod tracked;
 
 use super::*;
-use crate::git::snapshot::Snapshot;
-use descent_core::id::UnixMillis;
+use descent_core::{id::UnixMillis, state::StartedFrom};
 use std::{fs, os::unix::fs::PermissionsExt, process::Command};
 use tempfile::TempDir;
 
@@ -137,8 +136,13 @@ impl World {
         self
     }
 
-    pub(super) fn snapshot(&self) -> Snapshot {
-        self.open().snapshot(&self.scratch(), "snapshot").unwrap()
+    pub(super) fn snapshot(&self) -> StartedFrom {
+        self.taken().0
+    }
+
+    /// The same, with the notes for the person.
+    pub(super) fn taken(&self) -> (StartedFrom, Vec<String>) {
+        self.open().snapshot(&self.scratch(), "snapshot", &self.scratch()).unwrap()
     }
 
     /// The files of a commit, by name.

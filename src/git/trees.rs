@@ -9,11 +9,10 @@
 
 use super::{
     Git, GitError,
-    alternates::borrowed,
     call::{Call, as_id, as_path},
     disk,
     index::PREFIX,
-    lineage::{SLOT_CONFIG, SLOT_REFS, SPARSE, SPARSE_FILE},
+    lineage::{SLOT_CONFIG, SLOT_REFS},
 };
 use crate::files;
 use descent_core::id::{CommitId, Digest};
@@ -34,12 +33,13 @@ const GIVEN: &str = "given";
 /// The file that names the repositories whose objects it borrows.
 const ALTERNATES: &str = "objects/info/alternates";
 /// Files of a record that stay between two uses; everything else (merges begun, locks) is removed.
-const KEPT: &[&str] = &[NOTE, "commondir", "HEAD", SAVED_DIR];
+const KEPT: &[&str] = &[NOTE, "commondir", "HEAD", SAVED_DIR, SET_UP];
+/// The mark that `setup` was run in the tree.
+const SET_UP: &str = "set-up";
 /// The path from a record to its repository.
 const COMMON: &[u8] = b"../..\n";
 /// The maximum time between making a record and its note.
 const MAKING_MAX: Duration = Duration::from_secs(3600);
-const SPARSE_BYTES_MAX: u64 = 64 << 20;
 const SMALL_BYTES_MAX: u64 = 64 << 10;
 
 /// A tree at a place of ours, whether it exists or not.
@@ -73,6 +73,15 @@ impl Git {
             && disk::identity(&git).is_some_and(|id| disk::has_bytes(&tree.admin.join(GIVEN), &id))
             && files::plain_dir(&git.join("refs")).is_ok()
             && ["HEAD", "config", ALTERNATES].iter().all(has_text)
+    }
+
+    /// The mark that `setup` was run in a tree; empty if the tree was made anew since.
+    pub fn setup_mark(&self, at: &Path) -> Vec<u8> {
+        files::read(&self.tree(at).admin.join(SET_UP), SMALL_BYTES_MAX).unwrap_or_default()
+    }
+
+    pub fn mark_setup(&self, at: &Path, mark: &[u8]) -> Result<(), GitError> {
+        disk::keep_bytes(&self.tree(at).admin.join(SET_UP), mark)
     }
 
     fn records(&self) -> PathBuf {
@@ -143,23 +152,7 @@ impl<'g> Tree<'g> {
         disk::make_dir(&self.admin)?;
         disk::keep_bytes(&self.admin.join(NOTE), self.at.as_os_str().as_bytes())?;
         disk::keep_bytes(&self.admin.join("commondir"), COMMON)?;
-        self.keep_sparse(&self.admin)?;
         self.stand_at(commit)
-    }
-
-    pub(super) fn is_sparse(&self) -> bool {
-        self.admin.join(SPARSE_FILE).is_file()
-    }
-
-    /// The patterns of the tree, where git looks for them in `git_dir`.
-    fn keep_sparse(&self, git_dir: &Path) -> Result<(), GitError> {
-        let patterns = self.git.common_dir().join(SPARSE);
-        match files::read(&patterns, SPARSE_BYTES_MAX) {
-            Ok(patterns) if !patterns.is_empty() => {
-                disk::keep_bytes(&git_dir.join(SPARSE_FILE), &patterns)
-            }
-            _ => Ok(()),
-        }
     }
 
     pub(super) fn remove(&self) -> Result<(), GitError> {
@@ -191,7 +184,6 @@ impl<'g> Tree<'g> {
                 disk::remove_tree(&entry.path())?;
             }
         }
-        self.keep_sparse(&self.admin)?;
         match saved {
             Some(saved) => disk::copy_index(&saved, &self.index()),
             None => Ok(()),
@@ -224,10 +216,9 @@ impl<'g> Tree<'g> {
             disk::make_dirs(&to.join(dir))?;
         }
         self.git.put_back()?;
-        let alternates = borrowed(&self.git.objects())?;
         let head = format!("{commit}\n").into_bytes();
         disk::write_new(&to.join("HEAD"), &head)?;
-        disk::write_new(&to.join(ALTERNATES), &alternates.text())?;
+        disk::write_new(&to.join(ALTERNATES), &self.git.borrowing_line()?)?;
         for (from, name) in [
             (SLOT_CONFIG, "config"),
             (SLOT_REFS, "packed-refs"),
@@ -237,7 +228,6 @@ impl<'g> Tree<'g> {
         ] {
             disk::copy_if_there(&ours.join(from), &to.join(name))?;
         }
-        self.keep_sparse(&to)?;
         disk::copy_index(&self.index(), &to.join("index"))?;
         let given = disk::identity(&to).unwrap_or_default();
         disk::hold_bytes(&self.admin.join(GIVEN), &given)

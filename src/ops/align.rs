@@ -68,7 +68,7 @@ pub fn survey_of(top: &Path) -> Survey {
         .unwrap_or_default();
     let is_ignored = |path: &str| {
         let git = git.as_ref();
-        git.is_some_and(|git| git.is_ignored(&prefix.join(path)).unwrap_or(false))
+        git.is_some_and(|git| git.is_ignored(None, &prefix.join(path)).unwrap_or(false))
     };
     survey::survey(top, &is_ignored)
 }

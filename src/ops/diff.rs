@@ -84,7 +84,7 @@ impl DiffReport {
 
     /// The patch without the bytes of binary files.
     pub fn readable_patch(&self) -> Result<Vec<u8>, Failure> {
-        let patch = |(trees, change): &(Worktrees, Change)| trees.git().readable_patch(change);
+        let patch = |(trees, change): &(Worktrees, Change)| trees.git().readable_patch(change, &[]);
         Ok(self.change.as_ref().map_or_else(|| Ok(Vec::new()), patch)?)
     }
 

@@ -164,7 +164,7 @@ fn start(
     let trees = workspaces.and_then(Workspaces::trees);
     let earlier = earlier::begins_with(state, intent);
     match (trees, earlier, &intent.base) {
-        (Some(trees), Some(earlier), Some(base)) => Ok(trees.would_begin_with(&earlier, base)?),
+        (Some(trees), Some(earlier), Some(base)) => Ok(trees.begin_with(&earlier, None, base)?),
         _ => Ok(TreeStart::Clean),
     }
 }

@@ -10,7 +10,7 @@ use descent_core::{
 use super::{Client, request::wait_for_words, trust::Attempted};
 use crate::{
     failure::{Failure, exit},
-    git::{ApplyOutcome, BranchOutcome, Change, FileLines},
+    git::{self, ApplyOutcome, BranchOutcome, Change, FileLines},
     store::{StatePlace, Store},
     workspace::{self, Workspaces, Worktrees},
 };
@@ -157,7 +157,7 @@ impl ResultSource {
                 let text = git.patch(&Change::between(base, head))?;
                 let is_free = match file {
                     Some(path) if is_dry => path.symlink_metadata().is_err(),
-                    Some(path) if !text.is_empty() => git.write_new_file(path, &text)?,
+                    Some(path) if !text.is_empty() => git::write_new_file(path, &text)?,
                     Some(_) | None => true,
                 };
                 let is_taken = !is_free;

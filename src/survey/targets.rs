@@ -1,4 +1,4 @@
-//! Targets that a command names and no manifest has: `make`, `npm run`, `just` and `cargo test --test`.
+//! Targets that a command names and no manifest has: `make`, `npm run` and `cargo test --test`.
 //!
 //! Invariant: in doubt a target is there: a manifest that includes others, a pattern, an option that leads elsewhere.
 
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use descent_core::judging::MissingTarget;
 
-use super::reader::Reader;
+use super::Reader;
 
 /// The target that the first command of a shell text names, if it is sure not to be there.
 pub fn missing_target(project: &Path, command: &str) -> Option<MissingTarget> {
@@ -16,7 +16,6 @@ pub fn missing_target(project: &Path, command: &str) -> Option<MissingTarget> {
         ["make", rest @ ..] => of_make(&reader, rest),
         ["npm", "run" | "run-script", rest @ ..] => of_npm(&reader, rest),
         ["npm", "test" | "t"] => of_npm(&reader, &["test"]),
-        ["just", rest @ ..] => of_just(&reader, rest),
         ["cargo", "test" | "t", rest @ ..] => of_cargo(&reader, rest),
         _ => None,
     }
@@ -153,30 +152,6 @@ fn of_npm(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
     (!has).then(|| missing(format!("npm run {script}"), "package.json", &[]))?
 }
 
-const JUST_FILES: &[&str] = &["justfile", "Justfile", ".justfile"];
-
-fn of_just(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
-    let recipe = words.first()?;
-    let file = JUST_FILES.iter().find(|file| reader.is_file(file))?;
-    let text = reader.read(file)?;
-    let is_named = |word: &str| !word.starts_with('-') && !word.contains(['=', '/', ':']);
-    let mut lines = text.lines();
-    let leads_elsewhere = |line: &str| {
-        let words = ["import", "mod", "set fallback", "!include"];
-        words.iter().any(|word| line.starts_with(word))
-    };
-    if !is_named(recipe) || lines.any(leads_elsewhere) {
-        return None;
-    }
-    let is_recipe = |line: &str| {
-        let line = line.trim_start_matches('@');
-        let alias = line.strip_prefix("alias ").unwrap_or(line);
-        let rest = alias.strip_prefix(recipe);
-        rest.is_some_and(|rest| rest.starts_with([' ', ':', '\t']))
-    };
-    (!text.lines().any(is_recipe)).then(|| missing(format!("just {recipe}"), file, &[]))?
-}
-
 fn of_cargo(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
     let own: Vec<&str> = words.iter().take_while(|word| **word != "--").copied().collect();
     let leads_elsewhere = ["-p", "--package", "--manifest-path", "--workspace", "--all", "-C"];
@@ -192,97 +167,4 @@ fn of_cargo(reader: &Reader, words: &[&str]) -> Option<MissingTarget> {
     let is_there = files.iter().any(|file| reader.is_file(file));
     let words = format!("cargo test --test {name}");
     (is_simple && !is_there).then(|| missing(words, "Cargo.toml", &files))?
-}
-
-#[cfg(test)]
-mod tests {
-    #![allow(clippy::disallowed_methods)] // door: tests
-    use super::*;
-
-    fn project(files: &[(&str, &str)]) -> tempfile::TempDir {
-        let dir = tempfile::tempdir().unwrap();
-        for (path, text) in files {
-            let path = dir.path().join(path);
-            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-            std::fs::write(path, text).unwrap();
-        }
-        dir
-    }
-
-    #[track_caller]
-    fn check(files: &[(&str, &str)], command: &str, wanted: Option<&str>) {
-        let dir = project(files);
-        let found = missing_target(dir.path(), command);
-        let found = found.map(|one| format!("{} ({})", one.words, one.manifest));
-        assert_eq!(found.as_deref(), wanted, "{command}");
-    }
-
-    #[test]
-    fn a_target_that_no_manifest_has_is_told() {
-        let make = [("Makefile", "all: one\n\techo\none:\n\techo\n")];
-        check(&make, "make lint", Some("make lint (Makefile)"));
-        check(&make, "make one", None);
-        check(&make, "make -j4 one lint && true", Some("make lint (Makefile)"));
-        let npm = [("package.json", r#"{"scripts": {"build": "x"}}"#)];
-        check(&npm, "npm run lint", Some("npm run lint (package.json)"));
-        check(&npm, "npm run build -- --fast", None);
-        check(&npm, "npm test", Some("npm run test (package.json)"));
-        let just = [("justfile", "build target='x':\n  echo\n")];
-        check(&just, "just lint", Some("just lint (justfile)"));
-        check(&just, "just build y", None);
-        let cargo = [("Cargo.toml", "[package]\nname = \"a\"\n"), ("tests/a.rs", "")];
-        check(&cargo, "cargo test --test b", Some("cargo test --test b (Cargo.toml)"));
-        check(&cargo, "cargo test --test a", None);
-    }
-
-    #[test]
-    fn a_script_that_is_not_there_is_told() {
-        let dir = project(&[("tools/a.py", "")]);
-        let look = |command: &str| missing_script(dir.path(), command);
-        assert_eq!(look("python3 tools/b.py --all").as_deref(), Some("tools/b.py"));
-        assert_eq!(look("A=1 sh b.sh").as_deref(), Some("b.sh"));
-        for there in [
-            "python3 tools/a.py",
-            "python3 -m tools.b",
-            "sh -c 'tools/b.py'",
-            "node server",
-            "cd tools && python3 b.py",
-            "python3 $HOME/b.py",
-        ] {
-            assert_eq!(look(there), None, "{there}");
-        }
-    }
-
-    #[test]
-    fn in_doubt_a_target_is_there() {
-        for text in [
-            "include more.mk\n",
-            "-include more.mk\n",
-            "%: %.c\n\tcc\n",
-            "$(NAMES):\n\techo\n",
-            ".DEFAULT:\n\techo\n",
-            "ifdef A\n  include more.mk\nendif\n",
-            "include\tmore.mk\n",
-            "ifdef A\n  lint:\n\techo\nendif\n",
-            "all \\\n lint:\n\techo\n",
-            ".PHONY: all lint\n",
-        ] {
-            check(&[("Makefile", text)], "make lint", None);
-        }
-        let make = [("Makefile", "all:\n\techo\n"), ("lint.c", "")];
-        check(&make, "make lint", None);
-        check(&make[..1], "make -C sub lint", None);
-        check(&make[..1], "make $TARGET", None);
-        check(&make[..1], "cd sub && make lint", None);
-        check(&[], "make lint", None);
-        let npm = [("package.json", r#"{"scripts": {}}"#)];
-        check(&npm, "npm run lint --if-present", None);
-        check(&npm, "npm run -w a lint", None);
-        check(&npm, "npm start", None);
-        let just = [("justfile", "import 'more.just'\n")];
-        check(&just, "just lint", None);
-        let cargo = [("Cargo.toml", "[workspace]\nmembers = [\"a\"]\n")];
-        check(&cargo, "cargo test --test b", None);
-        check(&cargo, "cargo test -p a --test b", None);
-    }
 }

@@ -157,3 +157,75 @@ fn the_words_of_a_project_are_beginnings_of_its_own_files() {
     );
     assert_eq!(words.commands, ["make test  (Makefile)"]);
 }
+
+#[track_caller]
+fn check_target(files: &[(&str, &str)], command: &str, wanted: Option<&str>) {
+    let dir = planted(files);
+    let found = missing_target(dir.path(), command);
+    let found = found.map(|one| format!("{} ({})", one.words, one.manifest));
+    assert_eq!(found.as_deref(), wanted, "{command}");
+}
+
+#[test]
+fn a_target_that_no_manifest_has_is_told() {
+    let make = [("Makefile", "all: one\n\techo\none:\n\techo\n")];
+    check_target(&make, "make lint", Some("make lint (Makefile)"));
+    check_target(&make, "make one", None);
+    check_target(&make, "make -j4 one lint && true", Some("make lint (Makefile)"));
+    let npm = [("package.json", r#"{"scripts": {"build": "x"}}"#)];
+    check_target(&npm, "npm run lint", Some("npm run lint (package.json)"));
+    check_target(&npm, "npm run build -- --fast", None);
+    check_target(&npm, "npm test", Some("npm run test (package.json)"));
+    let cargo = [("Cargo.toml", "[package]\nname = \"a\"\n"), ("tests/a.rs", "")];
+    check_target(&cargo, "cargo test --test b", Some("cargo test --test b (Cargo.toml)"));
+    check_target(&cargo, "cargo test --test a", None);
+}
+
+#[test]
+fn a_script_that_is_not_there_is_told() {
+    let dir = planted(&[("tools/a.py", "")]);
+    let look = |command: &str| missing_script(dir.path(), command);
+    assert_eq!(look("python3 tools/b.py --all").as_deref(), Some("tools/b.py"));
+    assert_eq!(look("A=1 sh b.sh").as_deref(), Some("b.sh"));
+    for there in [
+        "python3 tools/a.py",
+        "python3 -m tools.b",
+        "sh -c 'tools/b.py'",
+        "node server",
+        "cd tools && python3 b.py",
+        "python3 $HOME/b.py",
+    ] {
+        assert_eq!(look(there), None, "{there}");
+    }
+}
+
+#[test]
+fn in_doubt_a_target_is_there() {
+    for text in [
+        "include more.mk\n",
+        "-include more.mk\n",
+        "%: %.c\n\tcc\n",
+        "$(NAMES):\n\techo\n",
+        ".DEFAULT:\n\techo\n",
+        "ifdef A\n  include more.mk\nendif\n",
+        "include\tmore.mk\n",
+        "ifdef A\n  lint:\n\techo\nendif\n",
+        "all \\\n lint:\n\techo\n",
+        ".PHONY: all lint\n",
+    ] {
+        check_target(&[("Makefile", text)], "make lint", None);
+    }
+    let make = [("Makefile", "all:\n\techo\n"), ("lint.c", "")];
+    check_target(&make, "make lint", None);
+    check_target(&make[..1], "make -C sub lint", None);
+    check_target(&make[..1], "make $TARGET", None);
+    check_target(&make[..1], "cd sub && make lint", None);
+    check_target(&[], "make lint", None);
+    let npm = [("package.json", r#"{"scripts": {}}"#)];
+    check_target(&npm, "npm run lint --if-present", None);
+    check_target(&npm, "npm run -w a lint", None);
+    check_target(&npm, "npm start", None);
+    let cargo = [("Cargo.toml", "[workspace]\nmembers = [\"a\"]\n")];
+    check_target(&cargo, "cargo test --test b", None);
+    check_target(&cargo, "cargo test -p a --test b", None);
+}

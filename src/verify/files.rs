@@ -10,11 +10,12 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
+use descent_core::state::{Leaf, check::FileLeaf};
 use globset::{GlobBuilder, GlobMatcher};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
 
-use super::text::Pattern;
+use super::Pattern;
 use crate::files;
 
 const CONTENT_BYTES_MAX: u64 = 16 << 20;
@@ -24,12 +25,6 @@ const ENTRIES_MAX: usize = 1_000_000;
 const LISTED_MAX: usize = 10;
 const NAME_BYTES_MAX: usize = 180;
 const CHUNK_BYTES: usize = 64 * 1024;
-
-#[derive(Debug)]
-pub(super) enum Wanted {
-    File { path: String, contains: Option<String>, sha256: Option<String> },
-    Nothing { path: String },
-}
 
 #[derive(Debug)]
 pub(super) struct FilesResult {
@@ -42,22 +37,20 @@ type LookupResult<T> = Result<T, String>;
 
 pub(super) fn measure(
     at: &Path,
-    wanted: &Wanted,
+    leaf: &Leaf,
     stop: &CancellationToken,
 ) -> LookupResult<FilesResult> {
     let at = &at.canonicalize().map_err(|error| cannot(at, &error))?;
-    match wanted {
-        Wanted::Nothing { path } => {
-            let found = find(at, path, stop)?;
-            Ok(seen(at, &found, true))
-        }
-        Wanted::File { path, contains, sha256 } => {
+    match leaf {
+        Leaf::File(FileLeaf { path, contains, sha256 }) => {
             let content = Content::new(contains.as_deref(), sha256.as_deref())?;
             let mut found = find(at, path, stop)?;
             found.retain(|path| is_fit_to_read(at, path, content.is_asked()));
             let fits = !content.is_asked() || content.is_in_one(&found, stop)?;
             Ok(seen(at, &found, fits))
         }
+        Leaf::NotFile(leaf) => Ok(seen(at, &find(at, &leaf.path, stop)?, true)),
+        _ => Err("no machine decides this".to_owned()),
     }
 }
 

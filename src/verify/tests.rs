@@ -232,3 +232,74 @@ async fn a_cancelled_measurement_is_none() {
         assert!(measured.is_none(), "{json}");
     }
 }
+
+fn sum(pattern: &str, text: &str) -> Option<f64> {
+    Pattern::new(pattern).unwrap().sum(text.as_bytes())
+}
+
+#[test]
+fn several_numbers_are_summed() {
+    let text = "a: 12 passed\nb: 30 passed\n";
+    assert_eq!(sum(r"(\d+) passed", text), Some(42.0));
+    assert_eq!(sum(r"=(\S+)", "=-1.5 =+2 =1e2"), Some(100.5));
+}
+
+#[test]
+fn what_is_no_number_makes_the_sum_unknown() {
+    for (pattern, text) in [
+        (r"(\d+) passed", "none"),
+        (r"(\S+) passed", "1,234 passed"),
+        (r"(\S+) passed", "1_000 passed"),
+        (r"(\S+) passed", "3 passed, inf passed"),
+        (r"(\S+) passed", "nan passed"),
+        (r"\d+ passed", "3 passed"),
+        (r"(\S+)", "1e308 1e308"),
+    ] {
+        assert_eq!(sum(pattern, text), None, "{pattern} {text}");
+    }
+}
+
+#[test]
+fn anchors_stand_at_lines_and_bytes_need_not_be_text() {
+    let pattern = Pattern::new("^ok$").unwrap();
+    assert!(pattern.is_match(b"\xff\nok\nend"));
+    assert!(!pattern.is_match(b"not ok\n"));
+    assert!(!Pattern::new("(?-m)^ok$").unwrap().is_match(b"a\nok\n"));
+}
+
+#[test]
+fn anchors_stand_before_crlf_too() {
+    let pattern = Pattern::new("^ok$").unwrap();
+    assert!(pattern.is_match(b"a\r\nok\r\n"));
+    assert!(!pattern.is_match(b"ok \r\n"));
+    assert!(!pattern.is_match(b"ok\rmore\n"));
+    assert!(Pattern::new(r"k\r$").unwrap().is_match(b"ok\r\n"));
+    let bar = "10%\r50%\r60%\n";
+    assert_eq!(sum(r"(\d+)%$", bar), Some(60.0));
+    assert_eq!(sum(r"^passed (\d+)$", "passed 3\r\npassed 4\r\n"), Some(7.0));
+}
+
+#[test]
+fn after_the_last_end_of_a_line_there_is_no_line() {
+    let empty = Pattern::new("^$").unwrap();
+    for (text, is_match) in [("", true), ("x\n", false), ("x\r\n", false), ("x\n\ny", true)] {
+        assert_eq!(empty.is_match(text.as_bytes()), is_match, "{text:?}");
+    }
+    assert!(Pattern::new("x\n").unwrap().is_match(b"x\n"));
+}
+
+#[test]
+fn colours_and_links_are_no_part_of_an_output_and_all_else_is() {
+    for (raw, shown) in [
+        (&b"Tests \x1b[32m12\x1b[39m passed"[..], &b"Tests 12 passed"[..]),
+        (b"\x1b]8;;http://a\x1b\\a\x1b]8;;\x07\x1b(B\x1b[1;38:5:9mb\x1b[K", b"ab"),
+        (b"\xff\x1b[\n\x1b", b"\xff\x1b[\n\x1b"),
+    ] {
+        assert_eq!(&*without_escapes(raw), shown);
+    }
+}
+
+#[test]
+fn a_broken_pattern_says_so() {
+    assert!(Pattern::new("(").unwrap_err().contains("'(' is no regular expression"));
+}

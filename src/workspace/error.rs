@@ -4,7 +4,7 @@ use std::{io, path::PathBuf};
 
 use crate::{
     failure::{self, Failure, OutsideCause, exit, quoted},
-    git::{self, GitError},
+    git::GitError,
     process::tool::ToolError,
 };
 
@@ -14,12 +14,6 @@ pub enum WorkspaceError {
     NotARepository { project: PathBuf },
     #[error("the run did not begin in the repository of {}, which git finds from {}", top.display(), project.display())]
     OtherRepository { project: PathBuf, top: PathBuf },
-    #[error("the repository {} has no commits", top.display())]
-    NoCommits { top: PathBuf },
-    #[error("git is not installed")]
-    GitMissing,
-    #[error("git {found} is too old, {} or later is needed", git::oldest())]
-    GitTooOld { found: String },
     #[error("the cache {} cannot be written", path.display())]
     CacheUnwritable { path: PathBuf, source: io::Error },
     #[error("there is no place for workspaces, since neither XDG_CACHE_HOME nor HOME is set")]
@@ -40,7 +34,7 @@ pub enum WorkspaceError {
     #[error("`{key}` names '{glob}', which is no pattern: {fault}")]
     BadGlob { key: &'static str, glob: String, fault: String },
     #[error(transparent)]
-    Git(GitError),
+    Git(#[from] GitError),
     #[error("{} cannot be read or written: {source}", path.display())]
     Io { path: PathBuf, source: io::Error },
 }
@@ -49,18 +43,16 @@ impl WorkspaceError {
     /// The stable code, and the exit code by the contract's table.
     pub fn codes(&self) -> (&'static str, u8) {
         match self {
-            Self::GitMissing | Self::GitTooOld { .. } => ("E-GIT", exit::UNAVAILABLE),
             Self::CacheUnwritable { .. } | Self::NoHome => ("E-CACHE", exit::UNAVAILABLE),
-            Self::NotARepository { .. }
-            | Self::OtherRepository { .. }
-            | Self::NoCommits { .. }
-            | Self::NoProject { .. } => ("E-REPOSITORY", exit::UNAVAILABLE),
+            Self::NotARepository { .. } | Self::OtherRepository { .. } | Self::NoProject { .. } => {
+                ("E-REPOSITORY", exit::UNAVAILABLE)
+            }
+            Self::Io { .. } | Self::Git(GitError::Io { .. }) => ("E-IO", exit::IO),
             Self::Git(error) if error.is_of_repository() => ("E-REPOSITORY", exit::UNAVAILABLE),
             Self::Git(_) => ("E-GIT", exit::UNAVAILABLE),
             Self::NoBase => ("E-BUG", exit::BUG),
             Self::LeadsBack { .. } => ("E-LEADS-BACK", exit::INVALID),
             Self::BadLink { .. } | Self::BadGlob { .. } => ("E-INVALID", exit::INVALID),
-            Self::Io { .. } => ("E-IO", exit::IO),
         }
     }
 
@@ -74,17 +66,6 @@ impl WorkspaceError {
             Self::OtherRepository { .. } => {
                 "put the project's .git, or the project, back where it was; or begin anew: descent align --force".into()
             }
-            Self::NoCommits { top } => format!(
-                "make the first one: git -C {} add -A && git -C {0} commit -m start",
-                quoted(top)
-            ),
-            Self::GitMissing => {
-                "install git and see that it is on PATH, or `--set workspace=shared`".into()
-            }
-            Self::GitTooOld { .. } => format!(
-                "install git {} or later, or `--set workspace=shared`",
-                git::oldest()
-            ),
             Self::CacheUnwritable { .. } => {
                 "mend its permissions or free space, or name another place in XDG_CACHE_HOME".into()
             }
@@ -134,18 +115,6 @@ impl WorkspaceError {
     pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
-    }
-}
-
-impl From<GitError> for WorkspaceError {
-    fn from(error: GitError) -> Self {
-        match error {
-            GitError::Missing => Self::GitMissing,
-            GitError::TooOld { found } => Self::GitTooOld { found },
-            GitError::NoCommits { top } => Self::NoCommits { top },
-            GitError::Io { path, source } => Self::Io { path, source },
-            other => Self::Git(other),
-        }
     }
 }
 

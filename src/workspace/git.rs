@@ -9,7 +9,6 @@
 mod checks;
 mod earlier;
 mod result;
-mod shadow;
 mod start;
 mod ways_back;
 
@@ -19,25 +18,29 @@ pub use result::MadeChange;
 use std::{
     fs,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex, OnceLock},
+    sync::{Arc, Mutex},
 };
 
 use descent_core::{
     id::{CommitId, Lineage, TreeId},
-    state::Constraints,
+    state::{Constraints, StartedFrom},
 };
 
 use super::{
-    Checkout, Result, WorkDir, WorkspaceError, globs::Globs, kept, links, places, setup_marks,
+    Checkout, Result, WorkDir, WorkspaceError,
+    globs::{self, Globs},
+    kept, places,
 };
 use crate::{
-    git::{Git, Leftovers, Stamps},
+    git::{Git, GitError, Leftovers, Stamps},
     process::Programs,
     store::StatePlace,
 };
 
 /// The names of attempts' trees, before the number of the slot.
 const ATTEMPT: &str = "attempt-";
+/// Ignored paths that are named at most.
+const IGNORED_MAX: usize = 200;
 
 /// The trees of one project and one lineage, and their repository.
 #[derive(Debug, Clone)]
@@ -60,7 +63,6 @@ pub struct Worktrees {
     keep: Globs,
     keeps: Vec<String>,
     notes: Arc<Mutex<Vec<String>>>,
-    checks_root: Arc<OnceLock<PathBuf>>,
 }
 
 impl Worktrees {
@@ -76,7 +78,7 @@ impl Worktrees {
         let person = Git::open_on(programs, &project)?.ok_or_else(not_in_one)?;
         let top = person.top().to_owned();
         if person.head()?.commit.is_none() {
-            return Err(WorkspaceError::NoCommits { top });
+            return Err(GitError::NoCommits { top }.into());
         }
         let prefix = project.strip_prefix(&top).unwrap_or(Path::new(""));
         let place = places::place_in(cache, &project, lineage);
@@ -109,14 +111,13 @@ impl Worktrees {
             cache,
             lineage: lineage.clone(),
             refs: places::refs_of(lineage),
-            links: links::read(&constraints.link)?,
+            links: globs::read_links(&constraints.link)?,
             protected: Globs::read("protected", &constraints.protected)?,
             setup: constraints.setup.run.clone(),
             setup_inputs: Globs::read("setup.inputs", &constraints.setup.inputs)?,
             keep: Globs::read("setup.keep", &constraints.setup.keep)?,
             keeps: constraints.setup.keep.clone(),
             notes: Arc::default(),
-            checks_root: Arc::default(),
             project,
         })
     }
@@ -159,18 +160,17 @@ impl Worktrees {
     /// as one.
     pub fn ignored(&self, which: Option<Checkout>) -> Result<Vec<String>> {
         let root = which.map(|which| self.checks(which)).transpose()?;
-        let root = root.map(|(root, _)| root);
         let found = self.git.ignored(root.as_deref())?.into_iter();
         let inside = found.filter_map(|path| {
-            let path = Path::new(&path).strip_prefix(&self.prefix).ok()?;
-            path.to_str().map(str::to_owned)
+            let path = path.strip_prefix(&self.prefix).ok()?.to_str()?;
+            (!path.is_empty()).then(|| path.to_owned())
         });
-        Ok(inside.filter(|path| !path.is_empty()).collect())
+        Ok(inside.take(IGNORED_MAX).collect())
     }
 
     /// Whether git would leave a path of the project out of a commit.
     pub fn is_ignored(&self, path: &str) -> Result<bool> {
-        Ok(self.git.is_ignored(&self.prefix.join(path))?)
+        Ok(self.git.is_ignored(None, &self.prefix.join(path))?)
     }
 
     /// The files of the person that are in no commit, as they are now.
@@ -238,14 +238,9 @@ impl Worktrees {
     fn bring(&self, root: &Path, commit: &CommitId, leftovers: Leftovers) -> Result<PathBuf> {
         places::make_below(self.whole_cache(), root.parent().unwrap_or(root))?;
         self.git.checkout(root, commit, leftovers, &[])?;
-        if self.git.is_sparse() {
-            let start = self.git.refs(&format!("{}/start", self.refs))?.pop();
-            let start = start.map(|(_, start)| start);
-            start.map_or(Ok(()), |start| self.git.show_changed(root, &start, commit))?;
-        }
         // The commit need not hold the project's directory: all in it may be ignored.
         let project = places::own_dir(root, &self.prefix)?;
-        links::place(&self.project, &project, &self.links)?;
+        kept::place_links(&self.project, &project, &self.links)?;
         Ok(project)
     }
 
@@ -271,5 +266,54 @@ impl Worktrees {
     fn scratch(&self) -> Result<&Path> {
         places::make_below(self.whole_cache(), &self.cache)?;
         Ok(&self.cache)
+    }
+}
+
+impl Worktrees {
+    pub(super) fn open_private(
+        programs: Arc<dyn Programs>,
+        cache: &Path,
+        at: &StatePlace,
+        lineage: &Lineage,
+        constraints: &Constraints,
+    ) -> Result<Self> {
+        let project = places::real_project(at)?;
+        let place = places::place_in(cache, &project, lineage);
+        places::make_below(cache, &place)?;
+        let repository = places::repository_of(at, lineage)?;
+        let git = Git::private(programs, &repository, &project)?;
+        let mut trees = Self::of(git, place, project, at, lineage, constraints)?;
+        trees.is_private = true;
+        Ok(trees)
+    }
+
+    /// Takes the start of the run again; returns whether it is the same.
+    pub fn remake_start(&self, start: &StartedFrom) -> Result<bool> {
+        let again = self.snapshot()?;
+        let is_same = again.tree == start.tree && again.commit == start.commit;
+        if is_same {
+            self.hold(start)?;
+        }
+        Ok(is_same)
+    }
+
+    /// Copies another lineage's commits, and its references in the person's repository.
+    pub fn take_over(&self, parent: &Self, start: Option<&StartedFrom>) -> Result<()> {
+        if self.is_private == parent.is_private {
+            self.git.take_over(&parent.git)?;
+        }
+        match start {
+            Some(start) if self.is_there(&start.commit)? && self.is_there(&start.head)? => {
+                self.hold(start)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Paths in the directory that are no part of the work; in a home directory that includes our own cache.
+    fn left_out(&self) -> Vec<PathBuf> {
+        let cache = self.whole_cache().strip_prefix(&self.project);
+        let cache = cache.ok().map(Path::to_owned);
+        self.links.iter().cloned().chain(cache).collect()
     }
 }

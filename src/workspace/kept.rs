@@ -1,16 +1,19 @@
-//! Ignored paths that survive from one pristine checkout to the next (`setup.keep`): moved aside, and back.
+//! Paths that a tree does not have from its commit: links to the project (`link`), and ignored ones that survive from one
+//! pristine checkout to the next (`setup.keep`).
 //!
-//! Invariant: only directories and regular files are moved, never through a symlink, and back only to free places.
+//! Invariants: a link is made only inside the workspace, never through a symlink of the tree, and never over a file that is
+//! there. Only directories and regular files are moved aside, never through a symlink, and back only to free places.
 //!
 //! Not here: which paths git ignores.
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 use std::{
     fs, io,
+    os::unix::fs::symlink,
     path::{Path, PathBuf},
 };
 
-use super::{Result, WorkspaceError, globs::Globs};
+use super::{Result, WorkspaceError, globs::Globs, places};
 use crate::files;
 
 /// Paths examined below one tree.
@@ -83,4 +86,26 @@ fn has_own_parent(root: &Path, path: &Path) -> bool {
         let meta = root.join(dir).symlink_metadata();
         meta.map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |meta| meta.is_dir())
     })
+}
+
+/// Links whatever of `links` is in the project into `workspace`.
+pub(super) fn place_links(project: &Path, workspace: &Path, links: &[PathBuf]) -> Result<()> {
+    for link in links {
+        let (source, target) = (project.join(link), workspace.join(link));
+        if !source.exists() {
+            continue;
+        }
+        match places::own_dir(workspace, link.parent().unwrap_or(link)) {
+            Ok(_) => {}
+            Err(WorkspaceError::NoProject { .. }) => continue,
+            Err(error) => return Err(error),
+        }
+        match symlink(&source, &target) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(WorkspaceError::io(target)(error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }

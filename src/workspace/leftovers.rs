@@ -16,10 +16,9 @@ use serde::{Serialize, Serializer};
 
 use descent_core::state::RunStatus;
 
-use super::{Result, home, kept, places};
+use super::{Result, kept, places};
 use crate::{
-    git::{ApplyOutcome, Git},
-    process::programs,
+    git::Git,
     store::{StatePlace, Store},
 };
 
@@ -70,7 +69,6 @@ pub fn leftovers(at: &StatePlace, cache: Option<&Path>) -> Result<Vec<Leftover>>
     look.at_cache(cache);
     look.beside_state();
     look.in_repository()?;
-    look.results();
     let mut all: Vec<Leftover> = look.found.into_values().collect();
     all.retain(|one| !one.left.is_empty());
     for one in &mut all {
@@ -172,8 +170,11 @@ impl<'a> LeftoverScan<'a> {
     fn beside_state(&mut self) {
         for (name, dir) in entries(&self.at.repositories()) {
             if !self.is_in_place(&name) && !name.starts_with("new-") {
+                let is_unapplied = !is_noted_applied(&dir, &name);
                 let project = self.at.project.clone();
-                self.add(&name, LeftoverPlace::Repository(dir)).project = Some(project);
+                let one = self.add(&name, LeftoverPlace::Repository(dir));
+                one.project = Some(project);
+                one.is_unapplied |= is_unapplied;
             }
         }
     }
@@ -190,29 +191,13 @@ impl<'a> LeftoverScan<'a> {
         }
         Ok(())
     }
-
-    /// Finds the leftovers that hold a result that is nowhere else.
-    fn results(&mut self) {
-        let (at, person) = (self.at, self.person.clone());
-        for (name, one) in &mut self.found {
-            let refs = format!("refs/descent/{name}");
-            // A result counts as not applied if that cannot be told.
-            one.is_unapplied |= one.left.iter().any(|left| match left {
-                LeftoverPlace::Repository(dir) => {
-                    !is_noted_applied(dir, name)
-                        && !is_applied(at, person.as_ref(), dir, &refs).unwrap_or(false)
-                }
-                LeftoverPlace::Trees(_) | LeftoverPlace::References(_) => false,
-            });
-        }
-    }
 }
 
 /// Whether the run made nothing, or `apply` brought its result home, by the records beside its objects.
 fn is_noted_applied(repository: &Path, name: &str) -> bool {
-    let named = |file: String| home::noted_commit(&repository.join(file));
+    let named = |file: String| places::noted_commit(&repository.join(file));
     let result = named(format!("refs/descent/{name}/result"));
-    let brought = [named(home::APPLIED.to_owned()), named(format!("refs/descent/{name}/start"))];
+    let brought = [named(places::APPLIED.to_owned()), named(format!("refs/descent/{name}/start"))];
     result.is_some() && brought.contains(&result)
 }
 
@@ -224,31 +209,12 @@ fn has_ended_applied(place: &StatePlace, name: &str) -> bool {
     };
     let (state, run) = (&loaded.state, &loaded.state.run);
     let has_ended = run.status != RunStatus::Aligned && !run.status.is_active();
-    let applied = home::applied(place, &state.lineage);
+    let applied = places::applied(place, &state.lineage);
     has_ended
         && run.in_flight.is_empty()
         && !store.is_live()
         && applied.is_some_and(|applied| Some(&applied) == run.result())
         && places::name(state.lineage.as_str()) == name
-}
-
-/// Whether the run made nothing, or the person has its result in files or commits.
-fn is_applied(at: &StatePlace, person: Option<&Git>, dir: &Path, refs: &str) -> Result<bool> {
-    let borrows = dir.join("objects/info/alternates").exists();
-    let git = match person.filter(|_| borrows) {
-        Some(person) => person.lineage(dir)?,
-        None => Git::private(programs::real(), dir, &at.project)?,
-    };
-    let all: BTreeMap<String, _> = git.refs(refs)?.into_iter().collect();
-    let named = |name: &str| all.get(&format!("{refs}/{name}"));
-    let (Some(start), Some(result)) = (named("start"), named("result")) else {
-        return Ok(named("result").is_none());
-    };
-    let is_theirs = borrows && git.person().exists(result)?;
-    let scratch = std::env::temp_dir();
-    Ok(start == result
-        || is_theirs
-        || git.apply(start, result, &scratch, true)? == ApplyOutcome::Nothing)
 }
 
 /// The lineages of the states in a project, and of those elsewhere; `None` if one cannot be read.

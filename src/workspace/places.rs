@@ -1,18 +1,21 @@
-//! The directories of the cache: their names, and the project that each serves. So those of a project that was moved
-//! away can be told.
+//! The directories of the cache: where it is, their names, and the project that each serves. So those of a project that
+//! was moved away can be told. A result lies there until it is applied, which is recorded beside its objects.
 //!
 //! Invariants: two lineages share no directory and no reference. A place is called abandoned only if it names its
 //! project, and that project is gone.
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 use std::{
-    ffi::OsStr,
+    ffi::{OsStr, OsString},
     fs, io,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
 
-use descent_core::id::{Digest, Lineage};
+use descent_core::{
+    id::{CommitId, Digest, Lineage},
+    state::Workspace,
+};
 
 use super::{Result, WorkspaceError};
 use crate::{files, store::StatePlace};
@@ -227,21 +230,68 @@ pub(super) fn repository_of(at: &StatePlace, lineage: &Lineage) -> Result<PathBu
     Ok(at.repositories().join(name(lineage.as_str())))
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+/// The directory of the workspaces, if there is a place for it; nothing is made.
+pub fn cache_dir() -> Option<PathBuf> {
+    cache_root(variable)
+}
 
-    #[test]
-    fn a_place_is_abandoned_only_when_its_project_is_known_and_gone() {
-        let world = tempfile::tempdir().unwrap();
-        let place = |name: &str| world.path().join(name);
-        for name in ["mine", "gone", "there", "unknown"] {
-            fs::create_dir(place(name)).unwrap();
-        }
-        let state = Path::new("state.json");
-        note(&place("mine"), &place("never"), state).unwrap();
-        note(&place("gone"), &place("moved"), state).unwrap();
-        note(&place("there"), world.path(), state).unwrap();
-        assert_eq!(abandoned(&place("mine")), [place("gone")]);
+/// Without HOME, the account's own entry counts.
+fn variable(name: &str) -> Option<OsString> {
+    match name {
+        "HOME" => std::env::home_dir().map(PathBuf::into_os_string),
+        _ => std::env::var_os(name),
     }
+}
+
+/// Follows the XDG rules: a relative path in a variable is ignored.
+pub(super) fn cache_root(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
+    let absolute = |name| var(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")));
+    Some(cache?.join("descent"))
+}
+
+pub(super) const APPLIED: &str = "applied";
+
+/// Records that this result was applied, for [`applied`]. Without the record only the suggested next command is worse,
+/// so no error stops anything.
+pub fn note_applied(at: &StatePlace, lineage: &Lineage, head: &CommitId) {
+    let _ = files::write_durably(&applied_note(at, lineage), head.as_str().as_bytes());
+}
+
+/// The result that was brought home last, as files or as a branch.
+pub fn applied(at: &StatePlace, lineage: &Lineage) -> Option<CommitId> {
+    noted_commit(&applied_note(at, lineage))
+}
+
+/// The commit that a file names, as a reference of git does.
+pub(super) fn noted_commit(file: &Path) -> Option<CommitId> {
+    let text = String::from_utf8(files::read(file, NOTE_BYTES_MAX).ok()?).ok()?;
+    Some(CommitId::new(text.trim_end()))
+}
+
+/// Beside the objects of the result: it goes where they go.
+fn applied_note(at: &StatePlace, lineage: &Lineage) -> PathBuf {
+    let repository = at.repositories().join(name(lineage.as_str()));
+    repository.join(APPLIED)
+}
+
+/// The place at which `deliver` puts the result, if it did, and the reference that follows it: known without asking
+/// git.
+pub fn result_of(
+    project: &Path,
+    lineage: &Lineage,
+    kind: Workspace,
+) -> Option<(Option<PathBuf>, String)> {
+    let cache = cache_dir()?;
+    let result = place_in(&cache, project, lineage).join("result");
+    let top = match kind {
+        Workspace::Shadow => Some(project),
+        Workspace::Git | Workspace::Shared => files::top_of(project),
+    };
+    let within = top.and_then(|top| project.strip_prefix(top).ok());
+    let path = match within {
+        Some(within) if !within.as_os_str().is_empty() => result.join(within),
+        _ => result,
+    };
+    Some((path.is_dir().then_some(path), result_ref(lineage)))
 }

@@ -400,3 +400,29 @@ fn a_time_of_the_file_dates_commits_and_a_broken_one_is_always_the_same() {
     assert_eq!(time_of("yesterday"), UnixMillis(0));
     assert_eq!(time_of("1960-01-01T00:00:00Z"), UnixMillis(0));
 }
+
+#[test]
+fn a_place_is_abandoned_only_when_its_project_is_known_and_gone() {
+    let world = tempfile::tempdir().unwrap();
+    let place = |name: &str| world.path().join(name);
+    for name in ["mine", "gone", "there", "unknown"] {
+        fs::create_dir(place(name)).unwrap();
+    }
+    let state = Path::new("state.json");
+    places::note(&place("mine"), &place("never"), state).unwrap();
+    places::note(&place("gone"), &place("moved"), state).unwrap();
+    places::note(&place("there"), world.path(), state).unwrap();
+    assert_eq!(places::abandoned(&place("mine")), [place("gone")]);
+}
+
+#[test]
+fn the_cache_follows_xdg_and_a_relative_path_counts_as_none() {
+    let var = |xdg: Option<&'static str>, home: Option<&'static str>| {
+        places::cache_root(move |name| if name == "HOME" { home } else { xdg }.map(Into::into))
+    };
+    let path = |text: &str| Some(PathBuf::from(text));
+    assert_eq!(var(Some("/c"), Some("/h")), path("/c/descent"));
+    assert_eq!(var(Some("c"), Some("/h")), path("/h/.cache/descent"));
+    assert_eq!(var(None, Some("/h")), path("/h/.cache/descent"));
+    assert_eq!(var(None, None), None);
+}

@@ -244,7 +244,7 @@ async fn start(a: &Attempting) -> Result<(TreeStart, Vec<PathBuf>), Failure> {
         let Some(trees) = workspaces.trees() else {
             return Ok(clean);
         };
-        let start = trees.begin_with(&earlier, slot, &base)?;
+        let start = trees.begin_with(&earlier, Some(slot), &base)?;
         let laid = match (&start, workspaces.setup()) {
             (TreeStart::Laid(_), Some(_)) => trees.changed_in_slot(slot)?,
             _ => Vec::new(),

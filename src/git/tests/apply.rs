@@ -130,7 +130,7 @@ fn a_base_that_is_a_snapshot_of_a_changed_tree_is_written_as_files() {
     put(&at, "a.txt", "mine, and more\n");
     put(&at, "untracked.txt", "more\n");
     let asked = Candidate { workspace: &at, base: &base, message: "m", at: AT, exclude: &[] };
-    let commit = git.candidate(&asked).unwrap().made.unwrap().commit;
+    let commit = git.candidate(&asked).unwrap().commit.unwrap();
     let applied = git.apply(&base, &commit, &world.scratch(), false).unwrap();
     assert_eq!(
         applied,

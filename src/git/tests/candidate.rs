@@ -31,9 +31,9 @@ impl Attempt {
         let made = self.git.candidate(&asked).unwrap();
         assert_eq!(self.git.candidate(&asked).unwrap(), made);
         let landing = LandingSpec { base: &self.base, onto, message: asked.message, at: AT };
-        let made = made.made?;
-        let merge = self.git.land(&made.commit, &landing).unwrap();
-        assert_eq!(self.git.land(&made.commit, &landing).unwrap(), merge);
+        let made = made.commit?;
+        let merge = self.git.land(&made, &landing).unwrap();
+        assert_eq!(self.git.land(&made, &landing).unwrap(), merge);
         Some(merge)
     }
 

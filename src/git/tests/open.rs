@@ -1,6 +1,14 @@
 //! Finding the repository, its settings, and what it says.
 
 use super::*;
+use crate::{
+    failure::{Lack, OutsideCause},
+    git::call::{borrowed, failed, tell_of_room},
+    process::tool::ToolOutput,
+    space,
+};
+use rustix::process::Signal;
+use std::{os::unix::process::ExitStatusExt, process::ExitStatus};
 
 #[test]
 fn a_sub_directory_opens_the_project_around_it() {
@@ -138,4 +146,33 @@ fn a_young_lock_is_reported_and_one_that_a_crash_left_is_overcome() {
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
     fs::File::options().write(true).open(&lock).unwrap().set_modified(old).unwrap();
     git.set_ref("refs/descent/x", &head).unwrap();
+}
+
+#[test]
+fn a_git_that_died_of_its_map_on_a_full_disk_lacked_room() {
+    // No byte can be written there.
+    let (full, free) = (PathBuf::from("/proc"), std::env::temp_dir());
+    for (place, cause) in [(full, OutsideCause::Lack(Lack::Space)), (free, OutsideCause::Killed)] {
+        if !place.exists() || place.starts_with("/proc") && !space::is_used_up(&place) {
+            continue;
+        }
+        let mut ran = ToolOutput {
+            status: ExitStatus::from_raw(Signal::BUS.as_raw()),
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+        };
+        tell_of_room(&mut ran, &[place]);
+        let GitError::Failed { cause: found, .. } = failed("status", &ran) else {
+            panic!("no failure: {ran:?}");
+        };
+        assert_eq!(found, Some(cause));
+    }
+}
+
+#[test]
+fn a_borrowed_directory_that_git_would_split_is_quoted() {
+    let line = |path: &str| String::from_utf8(borrowed(Path::new(path))).unwrap();
+    assert_eq!(line("/a b/ü"), "/a b/ü");
+    assert_eq!(line("/a:b"), "\"/a:b\"");
+    assert_eq!(line("/a\n\"b"), "\"/a\n\\\"b\"");
 }

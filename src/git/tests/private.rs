@@ -34,11 +34,11 @@ impl Plain {
         Git::private_with(programs, &self.repository(), &self.0.top(), &self.0.env).unwrap()
     }
 
-    fn taken(&self) -> Snapshot {
-        self.without(&[])
+    fn taken(&self) -> StartedFrom {
+        self.without(&[]).0
     }
 
-    fn without(&self, left_out: &[&str]) -> Snapshot {
+    fn without(&self, left_out: &[&str]) -> (StartedFrom, Vec<String>) {
         let left_out: Vec<PathBuf> = left_out.iter().map(PathBuf::from).collect();
         self.open().snapshot_all(&self.0.scratch(), &left_out).unwrap()
     }
@@ -48,7 +48,7 @@ impl Plain {
         self.0.git_in(&self.0.home(), &[&["--git-dir", &repository], args].concat())
     }
 
-    fn files(&self, snapshot: &Snapshot) -> Vec<String> {
+    fn files(&self, snapshot: &StartedFrom) -> Vec<String> {
         let said = self.git(&["ls-tree", "-r", "-z", "--name-only", snapshot.commit.as_str()]);
         said.split_terminator('\0').map(str::to_owned).collect()
     }
@@ -106,9 +106,9 @@ fn what_is_ignored_linked_nested_or_ours_is_no_part_of_it_even_if_it_was() {
     assert_eq!(plain.files(&plain.taken()), all);
     plain.put(".gitignore", "*.log\n");
     plain.0.git_in(&plain.0.top().join("sub"), &["init", "-q"]);
-    let taken = plain.without(&["data"]);
+    let (taken, notes) = plain.without(&["data"]);
     assert_eq!(plain.files(&taken), [".gitignore", "a.txt", "deep/.descent/x", "dir/b"]);
-    assert_eq!(taken.notes, [SnapshotNote::Nested("sub".into())]);
+    assert_eq!(notes, ["left out: sub (a repository of its own)"]);
 }
 
 #[test]

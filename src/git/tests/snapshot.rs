@@ -1,7 +1,7 @@
 //! The working tree as it is, with nothing of the person's touched.
 
 use super::*;
-use crate::git::snapshot::SnapshotNote;
+use crate::git::snapshot::{NESTED, left_out};
 use std::os::unix::fs::symlink;
 
 #[test]
@@ -90,9 +90,9 @@ fn nested_repositories_are_left_out_and_named() {
     world.git_in(&world.top().join("deep/nested"), &["add", "x"]);
     world.git_in(&world.top().join("deep/nested"), &["commit", "-q", "-m", "x"]);
     world.write("new.txt", "new");
-    let seen = world.snapshot();
-    let nested = ["deep/nested", "unborn"].map(|path| SnapshotNote::Nested(path.into()));
-    assert_eq!(seen.notes, nested);
+    let (seen, notes) = world.taken();
+    let nested = ["deep/nested", "unborn"].map(|path| left_out(path, NESTED));
+    assert_eq!(notes, nested);
     assert_eq!(world.files(&seen.commit), [".gitignore", "a.txt", "dir/b.txt", "new.txt"]);
 }
 
@@ -166,11 +166,11 @@ fn a_setting_of_the_repository_goes_before_the_homes() {
 #[test]
 fn a_repository_without_commits_is_refused_with_the_mending_command() {
     let world = World::empty();
-    let made = world.open().snapshot(&world.scratch(), "m");
-    assert!(made.unwrap_err().hint().contains("commit --allow-empty"));
+    let made = world.open().snapshot(&world.scratch(), "m", &world.scratch());
+    assert!(made.unwrap_err().hint().contains("commit -m start"));
     world.write("a", "a");
     world.git(&["add", "a"]);
-    let made = world.open().snapshot(&world.scratch(), "m");
+    let made = world.open().snapshot(&world.scratch(), "m", &world.scratch());
     assert!(matches!(made, Err(GitError::NoCommits { .. })));
 }
 
@@ -181,7 +181,7 @@ fn a_linked_worktree_of_the_persons_is_a_project_too() {
     world.git(&["worktree", "add", "-q", "-b", "side", own.to_str().unwrap()]);
     put(&own, "side.txt", "side\n");
     let git = world.open_in(&own).unwrap().unwrap();
-    let seen = git.snapshot(&world.scratch(), "m").unwrap();
+    let (seen, _) = git.snapshot(&world.scratch(), "m", &world.scratch()).unwrap();
     assert_eq!(seen.branch.as_deref(), Some("side"));
     assert_eq!(world.blob(&seen.commit, "side.txt"), "side");
     let at = world.tree("ours");

@@ -9,7 +9,6 @@ use crate::{
     failure::Failure,
     git::{self, Git},
     store::{StatePlace, Store},
-    workspace::WorkspaceError,
 };
 
 pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
@@ -29,7 +28,7 @@ fn version(place: &StatePlace) -> Finding {
 }
 
 fn missing(name: &'static str, error: git::GitError) -> Finding {
-    let failure = Failure::from(WorkspaceError::from(error));
+    let failure = Failure::from(error);
     Finding::missing(name, failure.message, "no copies for attempts can be made").mend(failure.hint)
 }
 
@@ -76,8 +75,8 @@ fn commits(git: &Git) -> Finding {
         Ok(head) if head.commit.is_some() => {
             return Finding::ok("repository", top.display().to_string());
         }
-        Ok(_) => WorkspaceError::NoCommits { top },
-        Err(error) => error.into(),
+        Ok(_) => git::GitError::NoCommits { top },
+        Err(error) => error,
     };
     let failure = Failure::from(failed);
     Finding::missing("repository", failure.message, "there is nothing to begin from")

@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 
 use descent_core::id::{CommitId, Digest};
 
-use super::{
-    Checkout, Leftovers, Result, WorkDir, WorkspaceError, Worktrees, kept, places, setup_marks,
-};
+use super::{Checkout, Leftovers, Result, WorkDir, WorkspaceError, Worktrees, kept, places};
 
 impl Worktrees {
     pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<WorkDir> {
@@ -24,26 +22,19 @@ impl Worktrees {
     }
 
     fn warm(&self, which: Checkout, commit: &CommitId) -> Result<WorkDir> {
-        let (root, mark) = self.checks(which)?;
-        let held = setup_marks::hold(&root);
-        let brought = self.bring(&root, commit, Leftovers::KeepIgnored);
-        // Also done after a failure halfway: the tree may have been made anew first.
-        setup_marks::forget_if_remade(&held, &root, &mark).map_err(WorkspaceError::io(&mark))?;
-        let path = brought?;
-        let is_reused = setup_marks::is_same(&held, &root);
-        let ready = |path| WorkDir { is_reused, ..WorkDir::ready(path) };
+        let root = self.checks(which)?;
+        let is_reused = root.is_dir();
+        let path = self.bring(&root, commit, Leftovers::KeepIgnored)?;
         let Some(setup) = &self.setup else {
-            return Ok(ready(path));
+            return Ok(WorkDir { is_reused, ..WorkDir::ready(path) });
         };
         let inputs = self.inputs_of_setup(commit)?;
-        if setup_marks::is_set_up(&root, &mark, setup, &inputs) {
-            return Ok(ready(path));
+        let is_new = self.git.setup_mark(&root) != set_up_by(setup, &inputs).as_bytes();
+        if is_new {
+            // Leftovers of a `setup` that is cut off halfway belong to no tree.
+            self.git.mark_setup(&root, b"")?;
         }
-        // Leftovers of a `setup` that is cut off halfway belong to no tree.
-        setup_marks::forget(&mark).map_err(WorkspaceError::io(&mark))?;
-        let is_new = true;
-        let inputs = Some(inputs);
-        Ok(WorkDir { path, is_new, is_reused, inputs })
+        Ok(WorkDir { path, is_new, is_reused, inputs: is_new.then_some(inputs) })
     }
 
     /// The digest of `setup`'s inputs in a commit: the whole tree, unless they are named.
@@ -59,13 +50,12 @@ impl Worktrees {
         let (Some(setup), Some(inputs)) = (&self.setup, &room.inputs) else {
             return Ok(());
         };
-        let (root, mark) = self.checks(which)?;
-        setup_marks::note(&root, &mark, setup, inputs).map_err(WorkspaceError::io(mark))
+        Ok(self.git.mark_setup(&self.checks(which)?, set_up_by(setup, inputs).as_bytes())?)
     }
 
     fn pristine(&self, which: Checkout, commit: &CommitId) -> Result<WorkDir> {
-        let (root, mark) = self.checks(which)?;
-        let aside = mark.with_extension("kept");
+        let root = self.checks(which)?;
+        let aside = root.parent().unwrap_or(&root).with_extension("kept");
         self.put_aside(&root, &aside)?;
         self.remove_tree(&root)?;
         let path = self.bring(&root, commit, Leftovers::RemoveAll)?;
@@ -77,7 +67,7 @@ impl Worktrees {
         if self.keep.is_empty() {
             return kept::remove(aside);
         }
-        let ignored = self.git.ignored_paths(Some(root))?;
+        let ignored = self.git.ignored(Some(root))?;
         let found = kept::matching(root, &ignored, &self.keep, &self.prefix);
         kept::put_aside(root, aside, &found)
     }
@@ -95,7 +85,7 @@ impl Worktrees {
                 continue;
             };
             kept::put_back(aside, root, path)?;
-            let is_ignored = |path: &Path| self.git.is_ignored_at(root, path);
+            let is_ignored = |path: &Path| self.git.is_ignored(Some(root), path);
             if !is_ignored(path)? || !is_ignored(&top)? {
                 kept::remove(&root.join(top))?;
             }
@@ -105,13 +95,13 @@ impl Worktrees {
 
     /// The paths of a tree for checks that differ from its commit.
     pub fn changed_in_checks(&self, which: Checkout) -> Result<Vec<PathBuf>> {
-        let (root, _) = self.checks(which)?;
+        let root = self.checks(which)?;
         Ok(self.git.files_changed(&root, &self.linked_in(&root))?)
     }
 
     /// The paths that a tree for checks shares with the project.
     pub fn linked(&self, which: Checkout) -> Vec<String> {
-        let Ok((root, _)) = self.checks(which) else {
+        let Ok(root) = self.checks(which) else {
             return Vec::new();
         };
         let project = root.join(&self.prefix);
@@ -122,8 +112,8 @@ impl Worktrees {
         links.map(|link| link.display().to_string()).collect()
     }
 
-    /// The path of a tree for checks, and of its mark.
-    pub(super) fn checks(&self, which: Checkout) -> Result<(PathBuf, PathBuf)> {
+    /// The path of a tree for checks.
+    pub(super) fn checks(&self, which: Checkout) -> Result<PathBuf> {
         let name = match which {
             Checkout::Verify => "verify",
             Checkout::Candidate => "candidate",
@@ -131,9 +121,7 @@ impl Worktrees {
             Checkout::Consult => "consult",
             Checkout::Pristine => "pristine",
         };
-        let above = self.checks_root()?;
-        let tree = above.join(name).join("tree");
-        Ok((tree, above.join(format!("{name}.set-up"))))
+        Ok(self.checks_root()?.join(name).join("tree"))
     }
 
     /// Removes the tree with its own directory: a check may have written beside its tree.
@@ -143,19 +131,12 @@ impl Worktrees {
     }
 
     fn checks_root(&self) -> Result<PathBuf> {
-        if let Some(known) = self.checks_root.get().filter(|known| known.is_dir()) {
-            return Ok(known.clone());
-        }
-        let found = places::checks_of(self.whole_cache(), &self.cache, &self.lineage)?;
-        // If the known directory is gone, it was deleted with the cache: it is found by its name in the same way again.
-        Ok(self.checks_root.get_or_init(|| found.clone()).clone())
-            .map(|known| if known.is_dir() { known } else { found })
+        places::checks_of(self.whole_cache(), &self.cache, &self.lineage)
     }
 
     /// Gives the directory that all trees for checks are in.
     pub fn remove_checks(&self, which: Checkout) -> Result<PathBuf> {
-        let (root, _) = self.checks(which)?;
-        self.remove_tree(&root)?;
+        self.remove_tree(&self.checks(which)?)?;
         self.checks_root()
     }
 
@@ -171,4 +152,9 @@ impl Worktrees {
         let _ = root.parent().map(std::fs::remove_dir);
         Ok(())
     }
+}
+
+/// The mark of a tree in which that command was run for these files.
+fn set_up_by(setup: &str, inputs: &Digest) -> String {
+    format!("{} {inputs}\n", Digest::sha256(setup.as_bytes()))
 }

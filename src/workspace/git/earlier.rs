@@ -5,7 +5,7 @@
 use std::path::Path;
 
 use descent_core::{
-    id::{AttemptId, CommitId, TreeId},
+    id::{AttemptId, CommitId},
     prompt::{
         DIFFERENCE_BYTES_MAX, PATCH_BYTES_MAX, PATCHES_MAX, RatedDifference, TreeStart,
         UnusedChange,
@@ -14,7 +14,7 @@ use descent_core::{
 
 use super::{Result, Worktrees};
 use crate::{
-    git::{Change, GitError, LaySpec},
+    git::{Change, LaySpec},
     workspace::globs::Globs,
 };
 
@@ -58,9 +58,9 @@ impl Worktrees {
         let bytes: usize = files.iter().map(String::len).sum();
         let patch = match scope {
             _ if files.is_empty() => Some(Vec::new()),
-            None => self.git.readable_patch(&change).ok(),
+            None => self.git.readable_patch(&change, &[]).ok(),
             Some(_) if bytes > PATHS_BYTES_MAX => None,
-            Some(_) => self.git.readable_patch_of(&change, &files).ok(),
+            Some(_) => self.git.readable_patch(&change, &files).ok(),
         };
         // A difference that is too long for a pipe is too long for a judge too.
         let patch = patch.filter(|patch| patch.len() <= DIFFERENCE_BYTES_MAX);
@@ -79,63 +79,46 @@ impl Worktrees {
     }
 
     /// Lays the change of an attempt on the tree of a slot that stands at `onto`. If it cannot be used, the tree stays
-    /// as it is.
+    /// as it is. Without a slot nothing is written, as for a person who looks.
     pub fn begin_with(
         &self,
         attempt: &AttemptId,
-        slot: usize,
+        slot: Option<usize>,
         onto: &CommitId,
     ) -> Result<TreeStart> {
-        let start = self
-            .start_with(attempt, onto, |tree, spec| self.git.lay(&self.slot(slot), tree, spec))?;
-        if let TreeStart::Unused { .. } = &start {
+        let why = match self.lay(attempt, slot, onto) {
+            Ok(None) => return Ok(TreeStart::Laid(attempt.clone())),
+            Ok(Some(why)) => why,
+            // The repository is in order, and objects of the change are gone.
+            Err(error) if error.cause().is_none() && self.is_there(onto).unwrap_or(false) => {
+                UnusedChange::Gone
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(slot) = slot {
             // An obstacle may have been met half-way.
             self.for_attempt(slot, Some(onto))?;
         }
-        Ok(start)
+        Ok(TreeStart::Unused { attempt: attempt.clone(), why })
     }
 
-    /// The same for a person who looks: nothing is written.
-    pub fn would_begin_with(&self, attempt: &AttemptId, onto: &CommitId) -> Result<TreeStart> {
-        self.start_with(attempt, onto, |_, _| Ok(Vec::new()))
-    }
-
-    fn start_with(
+    fn lay(
         &self,
         attempt: &AttemptId,
+        slot: Option<usize>,
         onto: &CommitId,
-        lay: impl Fn(&TreeId, &LaySpec<'_>) -> std::result::Result<Vec<String>, GitError>,
-    ) -> Result<TreeStart> {
-        match self.start_on(attempt, onto, lay) {
-            // The repository is in order, and objects of the change are gone.
-            Err(error) if error.cause().is_none() && self.is_there(onto).unwrap_or(false) => {
-                Ok(TreeStart::Unused { attempt: attempt.clone(), why: UnusedChange::Gone })
-            }
-            start => start,
-        }
-    }
-
-    fn start_on(
-        &self,
-        attempt: &AttemptId,
-        onto: &CommitId,
-        lay: impl Fn(&TreeId, &LaySpec<'_>) -> std::result::Result<Vec<String>, GitError>,
-    ) -> Result<TreeStart> {
-        let unused = |why| TreeStart::Unused { attempt: attempt.clone(), why };
+    ) -> Result<Option<UnusedChange>> {
         let Some((made, base)) = self.made_on(attempt)? else {
-            return Ok(unused(UnusedChange::Gone));
+            return Ok(Some(UnusedChange::Gone));
         };
         let spec = LaySpec { made: &made, base: &base, onto, scratch: self.scratch()? };
         let tree = self.git.tree_with(&spec, |path| self.is_protected(path))?;
-        let in_the_way = match tree {
-            Ok(tree) => lay(&tree, &spec)?,
-            Err(paths) => paths,
+        let in_the_way = match (tree, slot) {
+            (Err(paths), _) => paths,
+            (Ok(tree), Some(slot)) => self.git.lay(&self.slot(slot), &tree, &spec)?,
+            (Ok(_), None) => Vec::new(),
         };
-        Ok(if in_the_way.is_empty() {
-            TreeStart::Laid(attempt.clone())
-        } else {
-            unused(UnusedChange::Conflict(in_the_way))
-        })
+        Ok((!in_the_way.is_empty()).then_some(UnusedChange::Conflict(in_the_way)))
     }
 
     /// The commit with the change of an attempt, and the one that it was made on, if both are there.

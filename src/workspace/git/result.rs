@@ -44,12 +44,7 @@ impl Worktrees {
                 && self.missing().is_none()
                 && self.is_there(base).unwrap_or(false)
         };
-        let mut made = self.candidate(slot, base, message, at);
-        if made.as_ref().is_err_and(is_to_blame) {
-            // The repository may have been away for a moment.
-            made = self.candidate(slot, base, message, at);
-        }
-        let tree = match made {
+        let tree = match self.candidate(slot, base, message, at) {
             Err(error) if is_to_blame(&error) => {
                 return Ok(MadeChange {
                     product: Product::Broken(error.to_string()),
@@ -59,14 +54,12 @@ impl Worktrees {
             }
             made => made?,
         };
-        let (product, files) = match tree.made {
-            None => (Product::Unchanged, Vec::new()),
-            Some(made) => match self.link_out(slot, made.links)? {
-                Some(why) => (Product::Broken(why), made.files),
-                None => (Product::Commit(made.commit), made.files),
-            },
+        let product = match (tree.commit, self.link_out(slot, tree.links)?) {
+            (None, _) => Product::Unchanged,
+            (Some(_), Some(why)) => Product::Broken(why),
+            (Some(commit), None) => Product::Commit(commit),
         };
-        Ok(MadeChange { product, files, not_taken: tree.not_taken })
+        Ok(MadeChange { product, files: tree.files, not_taken: tree.not_taken })
     }
 
     /// The change of an attempt that failed, kept to be looked at: nothing depends on it, so it is not synced.
@@ -79,11 +72,10 @@ impl Worktrees {
         at: UnixMillis,
     ) -> Result<(Vec<String>, NotTaken)> {
         let tree = self.candidate(slot, base, message, at)?;
-        let Some(made) = tree.made else {
-            return Ok((Vec::new(), tree.not_taken));
-        };
-        self.git.set_ref(&self.made_ref(attempt), &made.commit)?;
-        Ok((made.files, tree.not_taken))
+        if let Some(commit) = &tree.commit {
+            self.git.set_ref(&self.made_ref(attempt), commit)?;
+        }
+        Ok((tree.files, tree.not_taken))
     }
 
     /// Keeps what an attempt made, before its outcome names it.

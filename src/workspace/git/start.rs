@@ -10,7 +10,7 @@ use descent_core::{
 };
 
 use super::{Result, Worktrees};
-use crate::git::{Leftovers, SnapshotNote};
+use crate::git::Leftovers;
 
 /// Longer files of words are passed over.
 const WORDS_BYTES_MAX: u64 = 1 << 20;
@@ -20,28 +20,20 @@ impl Worktrees {
     /// The person's working tree as it is now.
     pub fn snapshot(&self) -> Result<StartedFrom> {
         let scratch = self.scratch()?;
-        let seen = if self.is_private {
+        let (start, theirs) = if self.is_private {
             self.git.snapshot_all(scratch, &self.left_out())?
         } else {
-            self.git.snapshot(scratch, SNAPSHOT_MESSAGE)?
+            self.git.snapshot(scratch, SNAPSHOT_MESSAGE, self.whole_cache())?
         };
-        let tracked = self.tracked_links(&seen.commit)?;
+        let tracked = self.tracked_links(&start.commit)?;
         let tracked = tracked.iter().map(|link| {
             let link = link.display();
             format!("not linked: {link} (it is in the tree, and each attempt works on its own)")
         });
         if let Ok(mut notes) = self.notes.lock() {
-            let theirs = seen.notes.iter().filter(|note| !self.is_about_us(note));
-            *notes = theirs.map(SnapshotNote::text).chain(tracked).collect();
+            *notes = theirs.into_iter().chain(tracked).collect();
         }
-        Ok(StartedFrom {
-            commit: seen.commit,
-            tree: seen.tree,
-            head: seen.head,
-            branch: seen.branch,
-            dirty: seen.dirty,
-            extra: Extra::default(),
-        })
+        Ok(start)
     }
 
     /// The first of these files that a start has with words in it: in the project's directory, else at the top. Nothing
@@ -61,14 +53,6 @@ impl Worktrees {
             let text = text(&path).filter(|text| !text.trim().is_empty())?;
             Some(((*name).to_owned(), text))
         })
-    }
-
-    /// In a repository that is a home directory, our own worktrees are nested repositories: no news for a person.
-    fn is_about_us(&self, note: &SnapshotNote) -> bool {
-        let SnapshotNote::Nested(path) = note else {
-            return false;
-        };
-        self.git.top().join(path).starts_with(self.whole_cache())
     }
 
     /// The same as the start of a run: kept, and durable.

@@ -44,10 +44,10 @@ impl Worktrees {
         let root = which.map(|which| self.checks(which)).transpose()?;
         let linked = self.linked_in(Path::new(""));
         let lacks = |path: &PathBuf| match &root {
-            Some((root, _)) => !root.join(path).exists(),
+            Some(root) => !root.join(path).exists(),
             None => !is_in(path, &linked),
         };
-        let lacking = self.git.ignored_paths(None)?.into_iter().filter(lacks);
+        let lacking = self.git.ignored(None)?.into_iter().filter(lacks);
         let with_names = lacking.map(|path| {
             let named = named.iter().filter(|(_, to)| to.starts_with(&path));
             let names: BTreeSet<String> = named.map(|(name, _)| name.clone()).collect();
@@ -141,7 +141,7 @@ impl Worktrees {
         if ways.is_empty() {
             return Ok(());
         }
-        let ignored = self.git.ignored_paths(None)?;
+        let ignored = self.git.ignored(None)?;
         let way = ways.into_iter().find(|(_, to)| !is_in(to, &ignored));
         way.map_or(Ok(()), |(at, to)| {
             Err(WorkspaceError::LeadsBack {

@@ -37,29 +37,22 @@ fn a_partial_clone_does_without_its_upstream() {
 }
 
 #[test]
-fn a_sparse_partial_clone_does_with_the_files_that_it_has() {
+fn a_sparse_partial_clone_is_refused_with_the_command_that_brings_its_files() {
     let world = World::bare();
     let up = upstream(&world, "up");
-    for dir in ["app", "lib"] {
-        fs::create_dir(Path::new(&up).join(dir)).unwrap();
-        fs::write(Path::new(&up).join(dir).join("f"), dir).unwrap();
-    }
+    fs::create_dir(Path::new(&up).join("lib")).unwrap();
+    fs::write(Path::new(&up).join("lib/f"), "lib").unwrap();
     commit_all(&world, &up);
     world.git(&["-C", &up, "config", "uploadpack.allowFilter", "true"]);
     let url = format!("file://{up}");
     world.git(&["clone", "-q", "--filter=blob:none", "--sparse", &url, "."]);
-    world.git(&["sparse-checkout", "set", "app"]);
     identified(&world);
-    fs::rename(&up, world.root().join("away")).unwrap();
-    // It writes in the place of a file that it does not have.
-    let right = "test ! -e lib && mkdir lib && echo new > lib/new && echo x >> app/f";
-    let mut work = work(&format!("{RIGHT}; {right}"));
-    // A check finds it all the same.
-    work["work_graph"]["atoms"]["C2"]["checks"] = json!({"command": "test -e lib/new"});
-    lives_through_as(&world, &work);
-    let listed = world.git(&["ls-tree", "-r", "--name-only", "HEAD"]);
-    assert_eq!(listed, "a.txt\napp/f\ngood.txt\nlib/f\nlib/new\n");
-    assert_eq!(world.git(&["diff-tree", "-r", "HEAD", "HEAD~1", "--", "lib/f"]), "");
+    let refused = world.try_align(&work(RIGHT)).expect(69);
+    let refused = refused.says("error[E-REPOSITORY]: this partial clone lacks files");
+    let (_, bring) = refused.stderr.split_once("the same again: ").unwrap();
+    let mut shell = world.bare_command("sh");
+    assert!(shell.args(["-c", bring]).status().unwrap().success());
+    lives_through(&world);
 }
 
 /// A partial clone without the files of the commit before HEAD, agreed.
