@@ -12,7 +12,7 @@ use crate::{
     wording,
     world::{
         AttemptProgress, Session, World,
-        candidate::{self, BaseProgress},
+        speculation::{self, BaseProgress},
     },
 };
 
@@ -117,8 +117,8 @@ fn learn(world: &World, session: &Session, desired: &mut DesiredWork) {
 fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut DesiredWork) {
     let landing_context = world.landing_context(session);
     let serial = world.state.serial.0;
-    let next = candidate::next_to_land(&landing_context, serial).map(|intent| &intent.id);
-    let (in_force, speculative) = candidate::by_force(&landing_context);
+    let next = speculation::next_to_land(&landing_context, serial).map(|intent| &intent.id);
+    let (in_force, speculative) = speculation::by_force(&landing_context);
     for intent in in_force.into_iter().chain(speculative) {
         let Some(progress) = session.progress.get(&intent.id) else {
             let key = WorkKey::Attempt(intent.id.clone(), intent.epoch);
@@ -129,11 +129,11 @@ fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut Desired
         let Some(head) = head.filter(|_| next == Some(&intent.id)) else {
             continue;
         };
-        let seen = candidate::of_candidate(&landing_context, intent, serial);
+        let seen = speculation::of_candidate(&landing_context, intent, serial);
         match (progress, seen) {
             (AttemptProgress::Merged { merge, onto, outcome }, Some((basis, seen))) => {
                 let has_held = seen == CheckProgress::Decided(Verdict::Pass);
-                let on_base = || candidate::on_base(&world.state, session, intent, outcome);
+                let on_base = || speculation::on_base(&world.state, session, intent, outcome);
                 let until_ms = session.checks_wait_until_ms.get(&intent.id);
                 match has_held.then(on_base).flatten() {
                     Some(BaseProgress::Learn(base)) => desired.learn(&base),

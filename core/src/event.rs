@@ -1,12 +1,7 @@
 //! The inputs of a run, and the events that it reports, as data.
 
 mod about;
-mod agent_end;
-mod consult;
 mod input;
-mod input_line;
-mod misfit;
-mod not_taken;
 mod outcome;
 pub mod record;
 #[cfg(test)]
@@ -16,13 +11,12 @@ use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use agent_end::short;
-pub use agent_end::{AgentEnd, AgentLack};
-pub use consult::{ConsultAnswer, ConsultEnd};
-pub use input::{Input, Merge, Observation, Scope};
-pub use misfit::{MISFITS_MAX, Misfit};
-pub use not_taken::NotTaken;
-pub use outcome::{AgentReport, AnswerDoubt, Clarity, Leftovers, Outcome, Product};
+pub use input::{ConsultAnswer, ConsultEnd, Input, Merge, Observation, Scope};
+pub(crate) use outcome::short;
+pub use outcome::{AgentEnd, AgentLack};
+pub use outcome::{
+    AgentReport, AnswerDoubt, Clarity, Leftovers, MISFITS_MAX, Misfit, NotTaken, Outcome, Product,
+};
 
 pub use crate::state::{Reason, record::ChoiceChange};
 
@@ -123,12 +117,10 @@ pub enum Event {
         /// The used share of changes and budgets.
         omega: String,
         l: String,
-        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = Gradient::WORDS.map(|(word, _)| word))))]
         gradient: Gradient,
         /// The change of the distance since the point before; absent at the first.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grad_d: Option<String>,
-        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = Directive::WORDS.map(|(word, _)| word))))]
         directive: Directive,
         because: String,
     },
@@ -198,7 +190,6 @@ pub enum Event {
         /// The step that plans anew.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         atom: Option<AtomId>,
-        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = ReplanPlace::WORDS.map(|(word, _)| word))))]
         place: ReplanPlace,
         because: String,
         /// The reason why no change was admitted.
@@ -231,7 +222,6 @@ pub enum Event {
         atom: AtomId,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ms: Option<u64>,
-        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = FailureClass::WORDS.map(|(word, _)| word))))]
         class: FailureClass,
         reason: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -294,7 +284,6 @@ pub enum Event {
     /// The kind of task was said anew.
     Profiled {
         agent: AgentName,
-        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = ProfileSource::WORDS.map(|(word, _)| word))))]
         source: ProfileSource,
         /// Passes that it allows.
         passes: u32,
@@ -315,7 +304,6 @@ pub enum Event {
     /// A person should look at an atom. It goes on as it is.
     Attention {
         atom: AtomId,
-        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = AttentionCause::WORDS.map(|(word, _)| word))))]
         cause: AttentionCause,
         because: String,
     },
@@ -434,7 +422,6 @@ pub enum Event {
         why: RetireReason,
     },
     Ended {
-        #[cfg_attr(feature = "schema", schemars(with = "String", extend("enum" = RunStatus::WORDS.map(|(word, _)| word))))]
         result: RunStatus,
         reason: Reason,
         #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -6,8 +6,6 @@
 //! person wrote (`validate`).
 
 pub mod active;
-mod alike;
-mod index;
 pub mod order;
 pub mod overlap;
 pub mod unjudged;
@@ -20,7 +18,7 @@ use alloc::{
 };
 use num_bigint::BigUint;
 
-pub use self::index::{AtomVec, Ix};
+pub use self::order::{AtomVec, Ix};
 use crate::{
     id::{AtomId, Digest},
     state::{Atom, Body, Fragment, PlanningStep, Records, State},

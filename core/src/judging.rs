@@ -5,34 +5,30 @@
 //! (`fragment`, `cli`).
 
 mod alone;
-mod among;
-mod commands;
 mod facts;
-mod guards;
 mod surroundings;
 #[cfg(test)]
 mod tests;
 
 use alloc::{
-    collections::BTreeSet,
+    borrow::ToOwned,
+    collections::{BTreeMap, BTreeSet},
     format,
     string::{String, ToString},
     vec::Vec,
 };
 
-pub use commands::{constant, never_fails};
-pub use facts::{
-    CommandFacts, MissingTarget, PlanFacts, PlanQuestions, Unmatched, UnmatchedPattern, questions,
-};
-
-pub use guards::no_match;
-
 use crate::{
     doc::{self, Fault, Node},
-    graph::{Graph, Ix, NodeKind},
+    graph::{Graph, Ix, NodeKind, overlap},
     id::Digest,
     plan::PointerMap,
-    state::{Atom, IssueRecord, IssueType, Severity, State, Task, decode},
+    state::{Atom, IssueRecord, IssueType, Severity, State, Task, Workspace, decode},
+};
+
+pub use alone::{constant, never_fails};
+pub use facts::{
+    CommandFacts, MissingTarget, PlanFacts, PlanQuestions, Unmatched, UnmatchedPattern, questions,
 };
 
 /// A rule, by the word that issues name it by.
@@ -289,8 +285,8 @@ pub fn judge(plan: &JudgedPlan<'_>) -> Vec<Issue> {
         alone::judge(plan, task, &later, &mut issues);
         surroundings::judge(plan, task, &mut issues);
     }
-    among::judge(plan, &mut issues);
-    guards::judge(plan, &mut issues);
+    among_judge(plan, &mut issues);
+    guards_judge(plan, &mut issues);
     issues.sort_by(|a, b| {
         let key = |one: &Issue| (one.severity.rank(), one.location.clone(), one.rule);
         key(a).cmp(&key(b))
@@ -302,4 +298,143 @@ pub fn judge(plan: &JudgedPlan<'_>) -> Vec<Issue> {
 fn is_unplanned(plan: &JudgedPlan<'_>, x: Ix) -> bool {
     plan.graph.vertex(x).kind == NodeKind::Plan
         && plan.atom(x).and_then(Atom::plan).is_some_and(|step| step.in_force().is_none())
+}
+
+// A rule about the constraints: a pattern that matches nothing guards nothing.
+
+fn guards_judge(plan: &JudgedPlan<'_>, issues: &mut Vec<Issue>) {
+    issues.extend(plan.facts.unmatched.iter().map(no_match));
+}
+
+/// The issue of a pattern that has no effect.
+pub fn no_match(one: &UnmatchedPattern) -> Issue {
+    let UnmatchedPattern { key, pattern, .. } = one;
+    let does = match *key {
+        "protected" => "protects",
+        "link" => "shares",
+        "setup.keep" => "keeps",
+        "setup" => "prepares",
+        _ => "names",
+    };
+    let (why, repair) = match &one.why {
+        Unmatched::NoPath { nearest } => ("matches nothing here", instead(key, nearest.as_deref())),
+        Unmatched::Linked => {
+            ("matches only what is linked, and so your own", "leave the link out".to_owned())
+        }
+        Unmatched::InPlace => (
+            "has no effect where agents work in place",
+            "choose the workspace `git` or `shadow`, or leave it out".to_owned(),
+        ),
+    };
+    Issue {
+        rule: PlanRule::NoMatch,
+        kind: PlanRule::NoMatch.issue_type(),
+        severity: Severity::Medium,
+        location: "constraints".to_string(),
+        at: one.at.clone(),
+        description: format!("{key} `{pattern}` {why}: it {does} nothing"),
+        proposed_repair: repair,
+    }
+}
+
+fn instead(key: &str, nearest: Option<&str>) -> String {
+    match (nearest, key) {
+        (Some(near), _) => format!("the nearest path that is there: `{near}`"),
+        (None, "link") => "link a path of the project, or leave it out".to_owned(),
+        (None, _) => "a pattern begins at the top; `**/NAME` is a name at any depth".to_owned(),
+    }
+}
+
+// Rules about two atoms.
+
+/// Pairs that are told.
+const COLLISIONS_MAX: usize = 20;
+/// Pairs whose order is looked for: more are alike only in a plan that was made by the dozen.
+const COMPARED_MAX: usize = 300;
+
+fn among_judge(plan: &JudgedPlan<'_>, issues: &mut Vec<Issue>) {
+    let tasks: Vec<JudgedTask<'_>> = plan.tasks().collect();
+    same_atoms(plan, &tasks, issues);
+    provided_twice(plan, &tasks, issues);
+    collisions(plan, issues);
+}
+
+/// Whether two tasks can be under way together: neither waits for the other, and they are no choices of one group.
+struct Together<'a> {
+    graph: &'a Graph,
+    left: usize,
+}
+
+impl Together<'_> {
+    fn are(&mut self, x: Ix, y: Ix) -> bool {
+        if x == y || self.left == 0 || overlap::are_choices(self.graph, x, y) {
+            return false;
+        }
+        self.left -= 1;
+        let waits = |x: Ix, y: Ix| overlap::upstream(self.graph, x).contains(&y);
+        !waits(x, y) && !waits(y, x)
+    }
+}
+
+fn same_atoms(plan: &JudgedPlan<'_>, tasks: &[JudgedTask<'_>], issues: &mut Vec<Issue>) {
+    let mut together = together(plan);
+    let mut known: BTreeMap<_, Vec<Ix>> = BTreeMap::new();
+    for one in tasks {
+        let vertex = plan.graph.vertex(one.x);
+        let key = (&vertex.spec, one.is_plan(), &vertex.deps, &one.task.touches);
+        let same = known.entry(key).or_default();
+        // To do the same again later may be wanted.
+        if let Some(other) = same.iter().find(|x| together.are(**x, one.x)) {
+            let id = plan.graph.id(*other);
+            let told = found(
+                "",
+                format!("it is the same as `{id}`"),
+                "leave one of them out, or say how they differ",
+            );
+            issues.push(plan.issue(one.x, PlanRule::SameAtom, Severity::Medium, told));
+        }
+        same.push(one.x);
+    }
+}
+
+fn together<'a>(plan: &JudgedPlan<'a>) -> Together<'a> {
+    Together { graph: plan.graph, left: COMPARED_MAX }
+}
+
+fn provided_twice(plan: &JudgedPlan<'_>, tasks: &[JudgedTask<'_>], issues: &mut Vec<Issue>) {
+    let mut together = together(plan);
+    let mut known: BTreeMap<&str, Vec<Ix>> = BTreeMap::new();
+    for one in tasks {
+        for (nth, name) in one.task.provides.iter().enumerate() {
+            let same = known.entry(name).or_default();
+            if let Some(other) = same.iter().find(|x| together.are(**x, one.x)) {
+                let id = plan.graph.id(*other);
+                let told = found(
+                    format!("/provides/{nth}"),
+                    format!("`{id}` provides `{name}` too, and neither waits for the other"),
+                    "let one of them provide it, or let one wait for the other",
+                );
+                issues.push(plan.issue(one.x, PlanRule::ProvidedTwice, Severity::Medium, told));
+            }
+            same.push(one.x);
+        }
+    }
+}
+
+fn collisions(plan: &JudgedPlan<'_>, issues: &mut Vec<Issue>) {
+    let is_shared = plan.state.objective.constraints.workspace() == Workspace::Shared;
+    let severity = if is_shared { Severity::Medium } else { Severity::Low };
+    let meetings = overlap::meetings(plan.graph, plan.state);
+    for meeting in meetings.into_iter().take(COLLISIONS_MAX) {
+        let [one, other] = &meeting.atoms;
+        let judged = [one, other].map(|id| plan.graph.ix(id).filter(|x| plan.atoms.contains(x)));
+        let [Some(_), Some(x)] = judged else { continue };
+        let [a, b] = &meeting.touches;
+        let told = found(
+            "/touches",
+            format!("it touches `{b}`, and `{one}` touches `{a}` beside it"),
+            "let one wait for the other, or touch other files",
+        );
+        issues.push(plan.issue(x, PlanRule::Collide, severity, told));
+    }
 }

@@ -11,10 +11,10 @@ pub mod distance;
 use alloc::{format, string::String};
 
 use crate::state::{
-    account::Loss,
     check::Thousandths,
     law::{
-        Directive, DirectiveOutcome, FailureMix, Gradient, LawPoint, LawWeights, SignedThousandths,
+        Directive, DirectiveOutcome, FailureMix, Gradient, LawPoint, LawWeights, Loss,
+        SignedThousandths,
     },
 };
 
@@ -36,12 +36,9 @@ pub struct LawInputs {
 }
 
 /// The numbers of a point, and what follows from them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct LawNumbers {
-    pub d: Thousandths,
-    pub p: Thousandths,
-    pub omega: Thousandths,
-    pub l: Thousandths,
+    pub loss: Loss,
     pub grad_d: SignedThousandths,
     pub grad_l: SignedThousandths,
     pub gradient: Gradient,
@@ -58,16 +55,19 @@ pub fn numbers(rules: &LawWeights, inputs: &LawInputs, before: Option<&LawPoint>
     let difference = |now: u32, before: Option<Thousandths>| {
         before.map_or(0, |before| i64::from(now) - i64::from(before.0))
     };
-    let grad_d = difference(d, before.map(|before| before.d));
+    let grad_d = difference(d, before.map(|before| before.loss.d));
     let gradient = gradient(rules, d, grad_d);
     let class = class(rules, p);
     LawNumbers {
-        d: Thousandths(d),
-        p: Thousandths(p),
-        omega: Thousandths(omega),
-        l: Thousandths(l),
+        loss: Loss {
+            d: Thousandths(d),
+            p: Thousandths(p),
+            omega: Thousandths(omega),
+            l: Thousandths(l),
+            extra: Default::default(),
+        },
         grad_d: signed(grad_d),
-        grad_l: signed(difference(l, before.map(|before| before.l))),
+        grad_l: signed(difference(l, before.map(|before| before.loss.l))),
         gradient,
         class,
         directive: directive(rules, d, p, omega, gradient),
@@ -76,19 +76,12 @@ pub fn numbers(rules: &LawWeights, inputs: &LawInputs, before: Option<&LawPoint>
 
 /// The change of the distance from a point to a base case that holds.
 pub fn to_nothing(point: &LawPoint) -> SignedThousandths {
-    signed(-i64::from(point.d.0))
+    signed(-i64::from(point.loss.d.0))
 }
 
 /// The numbers of a tree beside a point, where no directive is given.
 pub fn loss_of(rules: &LawWeights, inputs: &LawInputs) -> Loss {
-    let numbers = numbers(rules, inputs, None);
-    Loss {
-        d: numbers.d,
-        p: numbers.p,
-        omega: numbers.omega,
-        l: numbers.l,
-        extra: Default::default(),
-    }
+    numbers(rules, inputs, None).loss
 }
 
 fn signed(value: i64) -> SignedThousandths {
@@ -179,7 +172,7 @@ pub fn meaning(directive: Directive) -> &'static str {
 
 /// Why a directive was given.
 pub fn rationale(rules: &LawWeights, numbers: &LawNumbers, is_first: bool, failed: &str) -> String {
-    let LawNumbers { d, omega, .. } = numbers;
+    let Loss { d, omega, .. } = &numbers.loss;
     let why = match numbers.directive {
         Directive::Abandon => {
             let limit = rules.abandon_omega.text();
@@ -246,10 +239,13 @@ mod tests {
         LawPoint {
             subject: crate::id::Digest::of(b""),
             pass: 1,
-            d: Thousandths(d),
-            p: Thousandths(0),
-            omega: Thousandths(0),
-            l: Thousandths(0),
+            loss: Loss {
+                d: Thousandths(d),
+                p: Thousandths(0),
+                omega: Thousandths(0),
+                l: Thousandths(0),
+                extra: Default::default(),
+            },
             grad_d: SignedThousandths(0),
             grad_l: SignedThousandths(0),
             gradient: Gradient::Plateau,
@@ -313,7 +309,7 @@ mod tests {
                             let inputs =
                                 LawInputs { distance, logical, environmental: 1, changes, budgets };
                             let told = numbers(&rules, &inputs, Some(&point(500)));
-                            let all = [told.d, told.p, told.omega, told.l];
+                            let all = [told.loss.d, told.loss.p, told.loss.omega, told.loss.l];
                             assert!(all.iter().all(|one| one.0 <= ONE), "{inputs:?}");
                             assert!(told.grad_d.0.abs() <= 1_000 && told.grad_l.0.abs() <= 1_000);
                         }
@@ -334,7 +330,7 @@ mod tests {
         };
         // 0.6 · 0.4 + 0.3 · 0.7 · 0.666 + 0.4 · 0.3 = 0.4999
         let told = numbers(&rules(), &inputs, None);
-        assert_eq!((told.p.0, told.omega.0, told.l.0), (666, 300, 500));
+        assert_eq!((told.loss.p.0, told.loss.omega.0, told.loss.l.0), (666, 300, 500));
         assert_eq!(told.class, FailureMix::Logical);
     }
 }

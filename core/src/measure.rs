@@ -35,7 +35,7 @@
 //! - Each attempt that is left is started once, and once more for each of its transient retries.
 //! - A repair is started likewise, so often in each context.
 //! - Live work is repaired once more whenever the choices change; each change is paid for by a failed context, a refuted
-//!   selection or a rest ([`rests`]).
+//!   selection or a rest (`granted`).
 //! - A crash cuts off an atom only so often.
 //! - A start after a wait for a provider is not counted: the waits of an agent have a cap, until its provider
 //!   answers.
@@ -43,7 +43,6 @@
 //!   change of the choices cuts off at most all that goes on side by side.
 
 pub mod granted;
-mod rests;
 
 use num_bigint::BigUint;
 
@@ -55,20 +54,10 @@ use crate::{
     graph::{Graph, Ix},
     id::AtomId,
     profile,
-    search::ValidContexts,
+    search::Facts,
     state::{ContextMode, Extra, JudgingLevel, Leaf, PlanningStep, State, Task, Try, run},
     wording::{self, KeptBudget},
 };
-
-/// The inputs of a measure.
-#[derive(Debug, Clone, Copy)]
-pub struct MeasureInput<'a> {
-    pub graph: &'a Graph,
-    pub state: &'a State,
-    pub valid_contexts: &'a ValidContexts,
-    /// The number of refuted whole selections.
-    pub refuted: usize,
-}
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Measure {
@@ -77,8 +66,8 @@ pub struct Measure {
 }
 
 impl Measure {
-    pub fn of(seen: MeasureInput<'_>) -> Self {
-        let (open, granted) = (Self::open(seen), granted::of(seen.state));
+    pub fn of(seen: &Facts) -> Self {
+        let (open, granted) = (Self::open(seen), granted::of(&seen.state));
         Self {
             attempts: open.attempts + granted.attempts,
             verdicts: open.verdicts + granted.verdicts,
@@ -86,7 +75,7 @@ impl Measure {
     }
 
     /// The measure of the plan as it is, without what is granted to changes of it.
-    pub fn open(seen: MeasureInput<'_>) -> Self {
+    pub fn open(seen: &Facts) -> Self {
         let attempts = seen.graph.tasks().map(|x| attempts_left(seen, x)).sum();
         Self { attempts, verdicts: verdicts_left(seen) }
     }
@@ -95,11 +84,11 @@ impl Measure {
     /// measure of `before`.
     pub fn moved<'i>(
         &self,
-        before: MeasureInput<'_>,
-        after: MeasureInput<'_>,
+        before: &Facts,
+        after: &Facts,
         touched: impl Iterator<Item = &'i AtomId>,
     ) -> Self {
-        let (before_granted, granted) = (granted::of(before.state), granted::of(after.state));
+        let (before_granted, granted) = (granted::of(&before.state), granted::of(&after.state));
         let (mut gone, mut come) = (before_granted.attempts, granted.attempts);
         for x in touched.filter_map(|id| after.graph.ix(id)) {
             gone += attempts_left(before, x);
@@ -147,7 +136,7 @@ pub struct ChangesBound {
 
 impl RunBound {
     /// From the present state to the end of the run. A person's changes and a new run count anew.
-    pub fn of(seen: MeasureInput<'_>, measure: &Measure) -> Self {
+    pub fn of(seen: &Facts, measure: &Measure) -> Self {
         let constraints = &seen.state.objective.constraints;
         let each = BigUint::from(constraints.max_transient()) + 1_u32;
         let (mut repairs, mut interruptions) = (BigUint::ZERO, BigUint::ZERO);
@@ -157,11 +146,11 @@ impl RunBound {
             interruptions += granted * INTERRUPTIONS_MAX;
             interruptions += interruptions_left(seen, x);
         }
-        let granted = granted::of(seen.state);
-        let may_come = granted::tasks_left(seen.graph, seen.state);
+        let granted = granted::of(&seen.state);
+        let may_come = granted::tasks_left(&seen.graph, &seen.state);
         repairs += &granted.attempts * REPAIRS_MAX;
         interruptions += BigUint::from(may_come) * INTERRUPTIONS_MAX;
-        let turns = rests::turns_left(seen, measure);
+        let turns = granted::turns_left(seen, measure);
         let closings = &measure.attempts + &measure.verdicts + &repairs + turns;
         repairs += turns_left(seen, measure) * live_at_once(seen);
         let other_slots = BigUint::from(constraints.parallel_agents()) - 1_u32;
@@ -172,10 +161,10 @@ impl RunBound {
             Some(left) if left < *count => left,
             _ => count.clone(),
         };
-        let changes = granted::bound(seen.state);
+        let changes = granted::bound(&seen.state);
         let (attempts, verdicts) = match &changes {
             None => (measure.attempts.clone(), measure.verdicts.clone()),
-            Some(_) => granted::without_changes(seen.state, measure),
+            Some(_) => granted::without_changes(&seen.state, measure),
         };
         Self {
             attempts: at_most(&attempts),
@@ -186,7 +175,7 @@ impl RunBound {
             }),
             starts,
             consults: consults_left(seen, measure),
-            kept: KeptBudget::of(seen.state),
+            kept: KeptBudget::of(&seen.state),
         }
     }
 }
@@ -195,7 +184,7 @@ impl RunBound {
 /// the choices; two more are those of the start and of the delivery. A judge that gives no score is asked again, and each
 /// answer may be mended so often. Each plan of a planner is a question too, where an agent judges it, and another where
 /// one puts its results in short.
-fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
+fn consults_left(seen: &Facts, measure: &Measure) -> Option<BigUint> {
     let constraints = &seen.state.objective.constraints;
     let check = seen.state.objective.base_case.as_ref();
     let leaves = check.into_iter().flat_map(|check| check.leaves());
@@ -203,12 +192,12 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
     let each = u64::from(constraints.max_transient()) + 1;
     // A plan has an atom at least.
     let may_plan = seen.graph.plans().next().is_some() || seen.state.run.grant.is_some();
-    let plans = if profile::judging(seen.state).asks() && may_plan {
+    let plans = if profile::judging(&seen.state).asks() && may_plan {
         u64::from(constraints.planning.atoms())
     } else {
         0
     };
-    let phases = if may_plan && may_put_in_short(seen.state) {
+    let phases = if may_plan && may_put_in_short(&seen.state) {
         u64::from(constraints.planning.atoms())
     } else {
         0
@@ -216,13 +205,13 @@ fn consults_left(seen: MeasureInput<'_>, measure: &Measure) -> Option<BigUint> {
     let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
     // Before each change of the plan a refiner is asked, where one is, who judges and assesses the pass, and who said what kind of task it is.
     let asks = u64::from(seen.state.run.refines);
-    let asks = asks + u64::from(profile::judging(seen.state).asks());
+    let asks = asks + u64::from(profile::judging(&seen.state).asks());
     let asks = asks + u64::from(seen.state.run.profile.is_some());
-    let asks = asks + u64::from(profile::judging(seen.state) == JudgingLevel::Full);
-    let changes = asks * u64::from(granted::changes_left(seen.state));
+    let asks = asks + u64::from(profile::judging(&seen.state) == JudgingLevel::Full);
+    let changes = asks * u64::from(granted::changes_left(&seen.state));
     let questions = trees * (rated as u64) + plans + phases + changes;
     // The one for the final answer is asked once.
-    let answer = u64::from(wording::is_wanted(seen.state));
+    let answer = u64::from(wording::is_wanted(&seen.state));
     let is_any = rated > 0 || plans > 0 || phases > 0 || changes > 0 || answer > 0;
     is_any.then(|| (questions * each + answer) * TURNS_OF_AN_ANSWER)
 }
@@ -235,12 +224,12 @@ fn may_put_in_short(state: &State) -> bool {
     state.run.summarises && (is_chosen || atoms.any(|atom| atom.wants_phases_in_short(constraints)))
 }
 
-fn task_of<'s>(seen: MeasureInput<'s>, x: Ix) -> Option<&'s Task> {
+fn task_of(seen: &Facts, x: Ix) -> Option<&Task> {
     seen.state.atom(seen.graph.id(x))?.task()
 }
 
 /// The sum over all contexts that a task can see; a context that failed for good gets no repairs.
-fn repairs_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
+fn repairs_left(seen: &Facts, x: Ix) -> BigUint {
     let Some(task) = task_of(seen, x) else {
         return BigUint::ZERO;
     };
@@ -255,52 +244,52 @@ fn repairs_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
 }
 
 /// Whether there is anything to choose, or may be once.
-fn may_turn(seen: MeasureInput<'_>) -> bool {
-    let graph = seen.graph;
+fn may_turn(seen: &Facts) -> bool {
+    let graph = &seen.graph;
     graph.groups().next().is_some()
         || graph.plans().next().is_some()
-        || granted::changes_left(seen.state) > 0
+        || granted::changes_left(&seen.state) > 0
 }
 
 /// How often the choices in force can change: once for each failure that names some, and for each
 /// failed base case; and for each rest.
-fn turns_left(seen: MeasureInput<'_>, measure: &Measure) -> BigUint {
-    let graph = seen.graph;
+fn turns_left(seen: &Facts, measure: &Measure) -> BigUint {
+    let graph = &seen.graph;
     let depends = |x: Ix| {
         let chooses = |y: Ix| graph.vertex(y).has_ways();
         graph.vertex(x).is_branching || chooses(x) || graph.above(x).any(chooses)
     };
     let groups = graph.groups().count();
-    let granted = granted::of(seen.state);
-    let changes = granted::changes_left(seen.state);
+    let granted = granted::of(&seen.state);
+    let changes = granted::changes_left(&seen.state);
     if !may_turn(seen) {
         return BigUint::ZERO;
     }
     let contexts = graph.tasks().filter(|x| depends(*x));
     let contexts = contexts.map(|x| &graph.vertex(x).contexts + granted_left(seen, x));
-    let turns = rests::turns_left(seen, measure);
+    let turns = granted::turns_left(seen, measure);
     contexts.sum::<BigUint>() + groups + &measure.verdicts + granted.attempts + changes + turns
 }
 
 /// Maximum of tasks that are live at the same time.
-fn live_at_once(seen: MeasureInput<'_>) -> BigUint {
+fn live_at_once(seen: &Facts) -> BigUint {
     let constraints = &seen.state.objective.constraints;
     let of = |x: Ix| {
         let atom = seen.state.atom(seen.graph.id(x));
         let plan = atom.and_then(|atom| atom.plan());
         plan.map_or(1, |plan| u64::from(plan.grant(constraints).atoms) + 1)
     };
-    let may_come = granted::tasks_left(seen.graph, seen.state);
+    let may_come = granted::tasks_left(&seen.graph, &seen.state);
     BigUint::from(seen.graph.tasks().map(of).sum::<u64>() + may_come)
 }
 
-fn interruptions_left(seen: MeasureInput<'_>, x: Ix) -> u32 {
+fn interruptions_left(seen: &Facts, x: Ix) -> u32 {
     let most = INTERRUPTIONS_MAX;
     task_of(seen, x).map_or(0, |task| most.saturating_sub(task.interruptions))
 }
 
 /// The tasks that a planning step may still add, each in every context that it can see.
-fn granted_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
+fn granted_left(seen: &Facts, x: Ix) -> BigUint {
     let plan = seen.state.atom(seen.graph.id(x)).and_then(|atom| atom.plan());
     let Some(plan) = plan else {
         return BigUint::ZERO;
@@ -324,8 +313,8 @@ fn attempts_of_any(state: &State) -> u32 {
 
 /// For a planning step, the rounds without a fragment: each with its own attempts and those of what
 /// it was granted. A fragment counts by its own atoms.
-fn plan_left(seen: MeasureInput<'_>, x: Ix, plan: &PlanningStep) -> BigUint {
-    let MeasureInput { graph, state, valid_contexts, .. } = seen;
+fn plan_left(seen: &Facts, x: Ix, plan: &PlanningStep) -> BigUint {
+    let Facts { graph, state, valid_contexts, .. } = seen;
     let constraints = &state.objective.constraints;
     if state.bindings.contains_key(graph.id(x)) {
         return BigUint::ZERO;
@@ -350,8 +339,8 @@ fn plan_left(seen: MeasureInput<'_>, x: Ix, plan: &PlanningStep) -> BigUint {
     if used < all { all - used } else { BigUint::ZERO }
 }
 
-fn verdicts_left(seen: MeasureInput<'_>) -> BigUint {
-    let (refuted, selections) = (BigUint::from(seen.refuted), seen.graph.selections());
+fn verdicts_left(seen: &Facts) -> BigUint {
+    let (refuted, selections) = (BigUint::from(seen.refuted.len()), seen.graph.selections());
     if refuted < *selections { selections - refuted } else { BigUint::ZERO }
 }
 
@@ -361,8 +350,8 @@ fn probes_max(graph: &Graph, state: &State, x: Ix) -> u32 {
     u32::from(state.run.probes && (graph.vertex(x).is_unknown || of_group))
 }
 
-fn attempts_left(seen: MeasureInput<'_>, x: Ix) -> BigUint {
-    let MeasureInput { graph, state, valid_contexts, .. } = seen;
+fn attempts_left(seen: &Facts, x: Ix) -> BigUint {
+    let Facts { graph, state, valid_contexts, .. } = seen;
     let id = graph.id(x);
     if let Some(plan) = state.atom(id).and_then(|atom| atom.plan()) {
         return plan_left(seen, x, plan);

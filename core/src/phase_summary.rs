@@ -1,6 +1,6 @@
 //! An agent's words for the results of a phase (contract §9.31): their JSON Schema, and the reading of them.
 //!
-//! Not here: which phase they are asked for (`world::long_phase`), the question (`step/summarise`).
+//! Not here: which phase they are asked for (`world::long_phase`), the question (`step/question`).
 
 use alloc::{
     format,

@@ -5,38 +5,20 @@
 
 mod agreement;
 mod aligning;
-mod assessed;
-mod assessing;
-mod checks;
 mod context;
-mod contract;
-mod directive;
 mod earlier;
-mod files;
-mod found;
-mod groups;
-mod others;
 mod planning;
-mod preview;
 mod profiling;
-mod project;
 mod rating;
-mod reasons;
 mod refining;
-mod refuted;
-mod remembered;
 mod replan;
 mod result_text;
 mod results;
-mod reviewing;
 mod section;
 mod subject;
-mod summarising;
 mod task;
 #[cfg(test)]
 mod tests;
-mod text;
-mod upstream;
 mod validating;
 mod wording;
 mod workplace;
@@ -50,20 +32,22 @@ use crate::{
 };
 
 pub use aligning::{AligningInputs, AligningTask, aligning};
-pub use assessing::assessing;
-pub use directive::DIRECTIVE_FILE;
-pub use files::{EarlierPatch, PATCH_BYTES_MAX, PATCHES_MAX, PromptFiles, TreeStart, UnusedChange};
+pub use aligning::{INSTRUCTIONS_BYTES_MAX, ProjectText, ProjectWords};
+pub use context::RESULTS_FOLDER;
+pub use earlier::{
+    EarlierPatch, PATCH_BYTES_MAX, PATCHES_MAX, PromptFiles, TreeStart, UnusedChange,
+};
+pub use planning::DIRECTIVE_FILE;
 pub use planning::remaining;
-pub use preview::{NextAttempt, Standing, next_attempt};
 pub use profiling::profiling;
-pub use project::{INSTRUCTIONS_BYTES_MAX, ProjectText, ProjectWords};
 pub use rating::{DIFFERENCE_BYTES_MAX, RatedDifference, RatingInputs, rated_leaf, rating};
+pub use refining::assessing;
 pub use refining::refining;
+pub use refining::reviewing;
 pub use results::bindings;
-pub use reviewing::reviewing;
 pub use section::{PromptFile, PromptPart};
-pub use summarising::summarising;
-pub use upstream::RESULTS_FOLDER;
+pub use subject::{NextAttempt, Standing, next_attempt};
+pub use validating::summarising;
 pub use validating::validating;
 pub use wording::wording;
 pub use workplace::Ending;
@@ -84,15 +68,16 @@ const PLANNER_BYTES_MIN: usize = 4 << 10;
 const GAPS_BYTES_MAX: usize = 32;
 const OTHER_BYTES_MAX: usize = agreement::BYTES_MAX
     + task::BYTES_MAX
-    + groups::BYTES_MAX
-    + others::BYTES_MAX
+    + task::GROUPS_BYTES_MAX
+    + task::ALL_OTHERS_BYTES_MAX
     + workplace::BYTES_MAX
     + GAPS_BYTES_MAX;
 const _: () = assert!(
-    planning::BYTES_MAX + replan::BYTES_MAX + directive::BYTES_MAX <= task::OF_TASK_BYTES_MAX
+    planning::BYTES_MAX + replan::BYTES_MAX + planning::DIRECTIVE_BYTES_MAX
+        <= task::OF_TASK_BYTES_MAX
 );
 const _: () =
-    assert!(OTHER_BYTES_MAX + SHARED_BYTES_MIN + project::INSTRUCTIONS_BYTES_MIN <= BYTES_MAX);
+    assert!(OTHER_BYTES_MAX + SHARED_BYTES_MIN + aligning::INSTRUCTIONS_BYTES_MIN <= BYTES_MAX);
 
 /// Everything that a prompt is made from.
 #[derive(Debug, Clone, Copy)]
@@ -142,13 +127,13 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
     let objective = &inputs.world.state.objective;
     let mut prompt = Prompt::of(agreement::sections(objective, inputs.now));
     let wanted = task::wanted(subject).into_iter();
-    let wanted = wanted.chain([groups::section(subject)]);
+    let wanted = wanted.chain([task::section(subject)]);
     let task = Prompt::of(wanted.chain(task::judged(subject)));
     let after = Prompt::of([
-        others::at_work(subject),
-        others::patterns(subject),
+        task::at_work(subject),
+        task::patterns(subject),
         replan::section(subject),
-        directive::section(subject),
+        planning::section(subject),
         planning::rounds(subject),
         planning::budget(subject),
         workplace::place(subject, inputs.ending),
@@ -162,7 +147,7 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
         let room = BYTES_MAX.saturating_sub(used);
         (room, room.saturating_sub(SHARED_BYTES_MIN))
     };
-    let instructions = project::instructions(inputs.instructions, for_instructions);
+    let instructions = aligning::instructions(inputs.instructions, for_instructions);
     let room = room.saturating_sub(instructions.bytes());
     prompt.add(instructions);
     prompt.parts.extend(task.parts);
@@ -174,11 +159,11 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
         shared(&mut prompt, subject, inputs, room)
     }
     let room = room.saturating_sub(prompt.bytes() - own);
-    let words = inputs.project.map(|words| project::sections(words, room));
+    let words = inputs.project.map(|words| aligning::sections(words, room));
     words.into_iter().flatten().for_each(|section| prompt.add(section));
     prompt.parts.extend(after.parts);
     prompt.files.extend(after.files);
-    prompt.files.extend(directive::file(subject));
+    prompt.files.extend(planning::file(subject));
     prompt
 }
 
@@ -189,11 +174,11 @@ fn shared(
     inputs: &PromptInputs<'_>,
     room: usize,
 ) {
-    let remembered = remembered::section(subject, room / 4);
+    let remembered = results::remembered_section(subject, room / 4);
     let room = room.saturating_sub(remembered.bytes());
     let used = prompt.bytes();
     prompt.add(results::section(subject, RESULTS_BYTES_MAX.min(room / 2)));
-    prompt.add(found::section(subject, found::BYTES_MAX.min(room / 4)));
+    prompt.add(results::found_section(subject, results::BYTES_MAX.min(room / 4)));
     let room = room.saturating_sub(prompt.bytes() - used);
     let bytes_max = EARLIER_BYTES_MAX.min(room);
     prompt.add(earlier::section(subject, &inputs.files, bytes_max));
@@ -216,22 +201,22 @@ fn shared_of_planner(
     inputs: &PromptInputs<'_>,
     room: usize,
 ) {
-    let remembered = remembered::section(subject, room / 4);
+    let remembered = results::remembered_section(subject, room / 4);
     let room = room.saturating_sub(remembered.bytes());
     let earlier = earlier::section(subject, &inputs.files, EARLIER_BYTES_MAX.min(room / 3));
-    let reasons_max = reasons::BYTES_MAX.min(room / 4);
+    let reasons_max = replan::REASONS_BYTES_MAX.min(room / 4);
     let project = inputs.project.map_or(0, |_| room / 4);
     let others = earlier.bytes() + reasons_max + project;
     let bytes_max = room.saturating_sub(others);
-    let known = upstream::results(subject);
+    let known = context::results(subject);
     let can_open = inputs.ending != Ending::Answer;
     let (results, told) = results::of_planner(subject, &known, can_open, bytes_max);
     prompt.add(results);
-    prompt.add(reasons::section(subject, &told, reasons_max));
+    prompt.add(replan::reasons_section(subject, &told, reasons_max));
     prompt.add(earlier);
     prompt.add(remembered);
     if can_open {
-        prompt.files.extend(upstream::files(&known));
+        prompt.files.extend(context::files(&known));
     }
 }
 
@@ -247,5 +232,5 @@ impl Prompt {
 
 /// The title of an atom on one line, as a commit message.
 pub fn subject(world: &World, id: &AtomId) -> String {
-    text::title(world, id).to_owned()
+    section::title(world, id).to_owned()
 }

@@ -4,10 +4,10 @@
 //! failed for good. `choose` finds a selection that contains no conflict, if there is one.
 
 pub mod ranking;
-pub mod rounds;
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     vec::Vec,
 };
 
@@ -29,6 +29,37 @@ use crate::{
 /// Contexts of tries that today's graph still has; counts of any other are history. A changed copy shares nearly all of
 /// it.
 pub type ValidContexts = Set<(Ix, Digest), 64>;
+
+/// A state, and the values derived from it that the search and the measure need.
+#[derive(Debug, Clone)]
+pub struct Facts {
+    pub state: State,
+    pub graph: Arc<Graph>,
+    pub active: Arc<ActiveGraph>,
+    pub valid_contexts: Arc<ValidContexts>,
+    /// Whole selections that the base case refuted.
+    pub refuted: Arc<Vec<Choices>>,
+}
+
+impl Facts {
+    pub fn of(state: State) -> Self {
+        let graph = Graph::of(&state);
+        let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
+        let valid_contexts = valid_contexts(&graph, &active, &state);
+        let refuted = refuted(&graph, &state);
+        Self {
+            state,
+            graph: Arc::new(graph),
+            active: Arc::new(active),
+            valid_contexts: Arc::new(valid_contexts),
+            refuted: Arc::new(refuted),
+        }
+    }
+
+    pub fn space<'a>(&'a self, conflicts: &'a [Choices], plans_again: bool) -> SearchSpace<'a> {
+        SearchSpace { graph: &self.graph, state: &self.state, conflicts, plans_again }
+    }
+}
 
 /// Collects the valid contexts of every task's tries.
 pub fn valid_contexts(graph: &Graph, active: &ActiveGraph, state: &State) -> ValidContexts {
@@ -80,33 +111,18 @@ pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
 
 /// Every recorded conflict whose choices still exist: tasks that failed for good in a context or rest there, and
 /// whole selections that the base case refuted. A step that could not be planned is no conflict,
-/// since it has nothing to choose (`rounds`).
-pub fn conflicts(
-    graph: &Graph,
-    state: &State,
-    valid_contexts: &ValidContexts,
-    refuted: &[Choices],
-) -> Vec<Choices> {
-    conflicts_of(graph, state, valid_contexts, refuted, Try::is_set_aside)
+/// since it has nothing to choose (`ranking`).
+pub fn conflicts(facts: &Facts) -> Vec<Choices> {
+    conflicts_of(facts, Try::is_set_aside)
 }
 
 /// The same without tasks that rest: whatever rests may still succeed.
-pub fn lasting_conflicts(
-    graph: &Graph,
-    state: &State,
-    valid_contexts: &ValidContexts,
-    refuted: &[Choices],
-) -> Vec<Choices> {
-    conflicts_of(graph, state, valid_contexts, refuted, Try::has_failed)
+pub fn lasting_conflicts(facts: &Facts) -> Vec<Choices> {
+    conflicts_of(facts, Try::has_failed)
 }
 
-fn conflicts_of(
-    graph: &Graph,
-    state: &State,
-    valid_contexts: &ValidContexts,
-    refuted: &[Choices],
-    counts: fn(&Try) -> bool,
-) -> Vec<Choices> {
+fn conflicts_of(facts: &Facts, counts: fn(&Try) -> bool) -> Vec<Choices> {
+    let Facts { state, graph, valid_contexts, refuted, .. } = facts;
     let mut conflicts = Vec::new();
     // Nothing waits for a part that a budget left open: its earlier failure no longer matters.
     let is_task = |x: &Ix| graph.vertex(*x).kind == NodeKind::Task && !graph.is_dropped(*x);
@@ -333,7 +349,7 @@ impl<'a> SearchWalk<'a> {
         if self.graph.vertex(group).kind == NodeKind::Plan {
             let context = active::context_in(self.graph, group, &self.selection);
             let options =
-                |context| rounds::options(self.graph, self.state, group, &context, self.prefer);
+                |context| ranking::options(self.graph, self.state, group, &context, self.prefer);
             let mut options = context.map(options).unwrap_or_default();
             // Another round is the last resort, so it stands first.
             if !self.plans_again && options.len() > 1 && options[0].is_none() {

@@ -10,26 +10,17 @@ mod agent_end;
 mod assess;
 mod attempt_end;
 mod attempt_start;
-mod attention;
-mod backoff;
 mod backtrack;
 mod candidate;
 mod consult;
-mod counts;
 pub mod dead_end;
 mod delivery;
 mod dispatch;
 mod failure;
-mod final_answer;
 mod gate;
-mod guidance;
 pub mod judgement;
-mod landing;
 mod law_point;
 mod law_record;
-mod lost_commits;
-mod measurements;
-mod patterns;
 mod phase;
 mod plan_report;
 mod planning;
@@ -40,16 +31,11 @@ mod reconcile;
 mod redirect;
 mod refine;
 pub mod remedies;
-mod remembering;
 mod repair;
 mod replan;
-mod reprofile;
 mod rest;
-mod result_tree;
-mod review;
 pub mod run_end;
 mod run_start;
-mod summarise;
 #[cfg(test)]
 mod tests;
 mod trail;
@@ -57,17 +43,20 @@ mod transaction;
 mod unrated;
 mod unusable;
 mod usage;
-mod words;
-mod worth;
 
-pub use transaction::{Refusal, Transition};
+use alloc::vec::Vec;
+
+use transaction::Transaction;
 
 use crate::{
-    event::{Input, Observation},
-    id::UnixMillis,
-    state::{State, record::RetireReason},
+    event::{Input, Observation, Scope},
+    id::{Digest, UnixMillis},
+    state::{Check, State, record::RetireReason},
+    verdict::{Basis, Measurement},
     world::{Session, SpeculativeTree, World},
 };
+
+pub use transaction::{Refusal, Transition};
 
 /// Takes one observation.
 pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Transition, Refusal> {
@@ -114,17 +103,17 @@ fn take(
         Input::Built { start, .. } | Input::Staged { start, .. }
             if !transaction.is_start(&start) => {}
         Input::Built { start: _, head, line, dropped } => {
-            result_tree::built(&mut transaction, head, line, &dropped)
+            reconcile::built(&mut transaction, head, line, &dropped)
         }
         Input::Staged { speculation, start: _, wanted, head, dropped } => {
             let staged = SpeculativeTree { line: wanted, head, is_whole: dropped.is_empty() };
             transaction.session.staged.insert(speculation, staged);
         }
         Input::Judged { scope, basis, seen } => {
-            measurements::judged(&mut transaction, &scope, &basis, seen)
+            measurements_judged(&mut transaction, &scope, &basis, seen)
         }
         Input::Learned { commit, tree } => drop(transaction.session.trees.insert(commit, tree)),
-        Input::Unworded => words::withdraw(&mut transaction),
+        Input::Unworded => consult::withdraw(&mut transaction),
         Input::Unavailable { why } => advance::unavailable(&mut transaction, why),
         Input::NoRoom { why } => run_end::no_room(&mut transaction, why),
     }
@@ -146,7 +135,7 @@ pub(crate) fn end_attempts(world: &World, now: UnixMillis) -> Result<Transition,
 /// The state with its results as the next step of a loop brings them into line with the graph; nothing is started.
 pub fn in_line(world: &World, now: UnixMillis) -> Result<State, Refusal> {
     let transition = by_another(world, now, reconcile::reconcile_results)?;
-    Ok(transition.world.state)
+    Ok(transition.world.facts.state)
 }
 
 /// Takes a requested redirect back, for the process that asked.
@@ -158,7 +147,7 @@ pub(crate) fn abort_redirect(world: &World, now: UnixMillis) -> Result<Transitio
 
 /// Takes the question for the wording of the final answer back, for another process.
 pub(crate) fn withdraw_wording(world: &World, now: UnixMillis) -> Result<Transition, Refusal> {
-    by_another(world, now, words::withdraw)
+    by_another(world, now, consult::withdraw)
 }
 
 /// A step that another process takes, beside the loop.
@@ -174,3 +163,42 @@ fn by_another(
 }
 
 pub(crate) use run_start::control_with;
+
+// Takes in measurements: they are recorded as evidence, then the candidate or the base case is
+// examined.
+
+fn measurements_judged(
+    transaction: &mut Transaction,
+    scope: &Scope,
+    basis: &Basis,
+    seen: Vec<(Digest, Measurement)>,
+) {
+    let Some(check) = check_of(transaction, scope) else {
+        return;
+    };
+    let measured_ms: u64 = seen.iter().map(|(_, one)| one.duration_ms).sum();
+    for (key, measurement) in seen {
+        if let Some(leaf) = check.leaves().into_iter().find(|leaf| leaf.key() == key) {
+            transaction.session.evidence.record(leaf, basis, measurement);
+        }
+    }
+    match scope {
+        Scope::Atom(id) => candidate::ask_again_later(transaction, id, &check, basis),
+        Scope::BaseCase => {
+            let session = &mut transaction.session;
+            let since_ms = session.active_ms.saturating_sub(session.base_since_ms);
+            session.verify_ms += measured_ms.max(since_ms);
+            delivery::base_case_judged(transaction, &check, basis);
+        }
+    }
+}
+
+fn check_of(transaction: &Transaction, scope: &Scope) -> Option<Check> {
+    match scope {
+        Scope::BaseCase => transaction.state.objective.base_case.clone(),
+        Scope::Atom(id) => {
+            let intent = transaction.in_flight(id)?;
+            transaction.task_of(&intent.atom)?.spec.checks.clone()
+        }
+    }
+}

@@ -4,9 +4,8 @@
 //! Invariant: `unknown` never counts as a pass, in any position.
 
 pub mod assertions;
-mod evidence;
 
-pub use evidence::{EvidenceSources, evidence_of};
+pub use assertions::{EvidenceSources, evidence_of};
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc};
 
@@ -38,7 +37,8 @@ impl Verdict {
 }
 
 /// The files that evidence is about. It is void for any other files.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Basis {
     /// A reused checkout of that tree. Ignored files may be left over, so the verdict only shows
     /// progress.
@@ -82,7 +82,8 @@ impl Basis {
 }
 
 /// How a command ended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum CommandEnd {
     Exit(i32),
     Signal(i32),
@@ -133,7 +134,7 @@ impl CommandEnd {
 }
 
 /// The shell's measurement of one leaf.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize)]
 pub struct Measurement {
     pub what: MeasurementKind,
     pub duration_ms: u64,
@@ -143,7 +144,8 @@ pub struct Measurement {
     pub whole: Option<SideFile>,
 }
 
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, serde::Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum MeasurementKind {
     Command {
         how: CommandEnd,

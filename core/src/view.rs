@@ -24,13 +24,8 @@ use crate::{
     id::{AtomId, CommitId},
     search,
     state::{
-        AssessmentRecord, AtomStatus, Correction, FreeValue, IssueRecord, PatternRecord,
-        PhaseSummary, ReviewRecord, RunStatus, State, Try, ValidationRecord, WordingRecord,
-        account::Loss,
-        final_result::FinalResultRecord,
-        law::{BlockedRecord, CurvePoint, DirectiveOutcome, LawPoint},
-        objective::RunBudget,
-        profile::ProfileChange,
+        AssessmentRecord, AtomStatus, Correction, FreeValue, PatternRecord, ReviewRecord,
+        RunStatus, State, WordingRecord, final_result::FinalResultRecord, objective::RunBudget,
     },
     step::run_end,
     verdict::Verdict,
@@ -46,31 +41,42 @@ use usage::{AgentUsageView, UsageView, WaitView};
 pub use usage::{BoundView, ChangesBoundView, bound, bound_of_start};
 pub use work::{FlightView, QuestionView};
 
-/// Records that are printed as the state keeps them.
-macro_rules! printed {
-    ($($record:ident),* $(,)?) => {$(
-        impl Serialize for $record {
-            fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                self.node().serialize(to)
-            }
-        }
-
-        #[cfg(feature = "schema")]
-        impl schemars::JsonSchema for $record {
-            fn schema_name() -> alloc::borrow::Cow<'static, str> {
-                Self::RULE.name.into()
-            }
-
-            fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
-                crate::json_schema::printed(&Self::RULE, generator)
-            }
-        }
-    )*};
+impl Serialize for FinalResultRecord {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        self.node().serialize(to)
+    }
 }
 
-printed! { AssessmentRecord, BlockedRecord, CurvePoint, DirectiveOutcome, FinalResultRecord, IssueRecord }
-printed! { LawPoint, Loss, PatternRecord, PhaseSummary, ProfileChange, ReviewRecord, RunBudget, Try }
-printed! { ValidationRecord, WordingRecord }
+/// The schemas of records that are printed as the state keeps them.
+#[cfg(feature = "schema")]
+mod printed {
+    use super::FinalResultRecord;
+    use crate::state::{
+        AssessmentRecord, IssueRecord, PatternRecord, PhaseSummary, ReviewRecord, Try,
+        ValidationRecord, WordingRecord,
+        law::{BlockedRecord, CurvePoint, DirectiveOutcome, LawPoint, Loss},
+        objective::RunBudget,
+        profile::ProfileChange,
+    };
+
+    macro_rules! printed {
+        ($($record:ident),* $(,)?) => {$(
+            impl schemars::JsonSchema for $record {
+                fn schema_name() -> alloc::borrow::Cow<'static, str> {
+                    Self::RULE.name.into()
+                }
+
+                fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                    crate::json_schema::printed(&Self::RULE, generator)
+                }
+            }
+        )*};
+    }
+
+    printed! { AssessmentRecord, BlockedRecord, CurvePoint, DirectiveOutcome, FinalResultRecord, IssueRecord }
+    printed! { LawPoint, Loss, PatternRecord, PhaseSummary, ProfileChange, ReviewRecord, RunBudget, Try }
+    printed! { ValidationRecord, WordingRecord }
+}
 
 /// How things stand: `descent status --json`
 #[derive(Debug, Serialize)]

@@ -2,7 +2,7 @@
 //! for, and what is kept of a run's limits for it.
 //!
 //! Invariant: an answer is taken whole or not at all. It changes the text and adds notes, and nothing else of a result.
-//! Not here: the question (`step/words`), and the answer by code (`step/final_answer`).
+//! Not here: the question (`step/consult`), and the answer by code (`step/account`).
 
 use alloc::{
     format,

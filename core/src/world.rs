@@ -2,54 +2,38 @@
 //!
 //! Not here: changes of a state (`step`), the desired work (`desired`).
 
-mod agents;
 mod budget_left;
-pub(crate) mod candidate;
-pub(crate) mod counted;
-pub mod doubts;
 pub mod earlier;
 pub mod long_phase;
-pub(crate) mod result_commits;
 pub(crate) mod results;
-mod session;
+pub mod session;
 pub(crate) mod speculation;
-pub mod trail_limits;
-mod unavailable;
 
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
+use core::ops::Deref;
 
+pub(crate) use self::session::{
+    AttemptProgress, GateWait, QuickFailure, SpeculativeTree, Unavailable,
+};
 use self::speculation::{LandingContext, Speculation};
 pub use self::{
-    agents::AgentTable,
     budget_left::{BudgetLeft, budget_left},
-    session::Session,
-};
-pub(crate) use self::{
-    session::{AttemptProgress, GateWait, QuickFailure, SpeculativeTree},
-    unavailable::Unavailable,
+    session::{AgentTable, Session},
 };
 use crate::{
     fragment::FragmentRequest,
-    graph::{
-        AtomVec, Graph, Ix,
-        active::{self, ActiveGraph},
-    },
+    graph::{AtomVec, Ix},
     id::AtomId,
-    measure::{Measure, MeasureInput, RunBound, granted},
+    measure::{Measure, RunBound, granted},
     profile,
-    search::{self, ValidContexts},
-    state::{Intent, PhaseLimit, ResultCommit, Role, State, Workspace, record::Choices},
+    search::Facts,
+    state::{Intent, PhaseLimit, ResultCommit, Role, State, Workspace},
 };
 
 /// A state with its derived values.
 #[derive(Debug, Clone)]
 pub struct World {
-    pub state: State,
-    pub graph: Arc<Graph>,
-    pub active: Arc<ActiveGraph>,
-    pub valid_contexts: Arc<ValidContexts>,
-    /// Whole selections that the base case refuted.
-    pub(crate) refuted: Arc<Vec<Choices>>,
+    pub facts: Facts,
     pub(crate) solved: Arc<AtomVec<bool>>,
     /// The selections tried beside the one in force.
     pub(crate) speculations: Arc<Vec<Speculation>>,
@@ -61,6 +45,14 @@ pub struct World {
     /// The open atoms of a settled world whose status may not match their tries, or that failed or rest in force. All others
     /// were checked and not touched since. So a step looks at few atoms, however many there are.
     pub(crate) dirty_tasks: Arc<BTreeSet<AtomId>>,
+}
+
+impl Deref for World {
+    type Target = Facts;
+
+    fn deref(&self) -> &Facts {
+        &self.facts
+    }
 }
 
 impl World {
@@ -78,33 +70,14 @@ impl World {
     }
 
     pub fn new(state: State) -> Self {
-        let graph = Graph::of(&state);
-        let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
-        let valid_contexts = search::valid_contexts(&graph, &active, &state);
-        let refuted = search::refuted(&graph, &state);
-        let seen = MeasureInput {
-            graph: &graph,
-            state: &state,
-            valid_contexts: &valid_contexts,
-            refuted: refuted.len(),
-        };
-        let measure = Measure::of(seen);
-        let solved = results::solved(&graph, &active, &state);
-        let is_line_settled = result_commits::is_line_settled(&graph, &solved, &state);
-        let speculations = speculation::all(speculation::SpeculationInputs {
-            graph: &graph,
-            active: &active,
-            state: &state,
-            valid_contexts: &valid_contexts,
-            refuted: &refuted,
-            solved: &solved,
-        });
+        let facts = Facts::of(state);
+        let Facts { state, graph, active, .. } = &facts;
+        let measure = Measure::of(&facts);
+        let solved = results::solved(graph, active, state);
+        let is_line_settled = results::is_line_settled(graph, &solved, state);
+        let speculations = speculation::all(&facts, &solved);
         Self {
-            state,
-            graph: Arc::new(graph),
-            active: Arc::new(active),
-            valid_contexts: Arc::new(valid_contexts),
-            refuted: Arc::new(refuted),
+            facts,
             solved: Arc::new(solved),
             speculations: Arc::new(speculations),
             measure,
@@ -126,12 +99,13 @@ impl World {
 
     /// An upper bound of what can still happen.
     pub fn bound(&self) -> RunBound {
-        RunBound::of(self.measured(), &self.measure)
+        RunBound::of(&self.facts, &self.measure)
     }
 
     /// The same when a loop starts that has these agents.
     pub fn bound_of_start(&self, agents: &AgentTable) -> RunBound {
-        let mut state = self.state.clone();
+        let mut facts = self.facts.clone();
+        let state = &mut facts.state;
         let run = Arc::make_mut(&mut state.run);
         run.probes = agents.in_role(Role::Probe).is_some();
         run.answers = agents.in_role(Role::Answer).is_some();
@@ -143,22 +117,11 @@ impl World {
             true if is_in_force || state.objective.constraints.planning.changes() == 0 => {
                 known.cloned()
             }
-            true => Some(granted::anew(&self.graph, &state)),
+            true => Some(granted::anew(&self.graph, state)),
             false => None,
         };
         Arc::make_mut(&mut state.run).grant = grant;
-        let seen = MeasureInput { state: &state, ..self.measured() };
-        RunBound::of(seen, &Measure::of(seen))
-    }
-
-    pub(crate) fn measured(&self) -> MeasureInput<'_> {
-        let refuted = self.refuted.len();
-        MeasureInput {
-            graph: &self.graph,
-            state: &self.state,
-            valid_contexts: &self.valid_contexts,
-            refuted,
-        }
+        RunBound::of(&facts, &Measure::of(&facts))
     }
 
     /// Whether the tree consists of exactly the results that stay.
@@ -168,9 +131,7 @@ impl World {
 
     pub(crate) fn landing_context<'a>(&'a self, session: &'a Session) -> LandingContext<'a> {
         LandingContext {
-            graph: &self.graph,
-            active: &self.active,
-            state: &self.state,
+            facts: &self.facts,
             speculations: &self.speculations,
             is_line_settled: self.is_line_settled,
             session,
@@ -182,7 +143,7 @@ impl World {
         if self.state.objective.constraints.workspace() == Workspace::Shared {
             return self.state.run.line.to_vec();
         }
-        result_commits::line_wanted(&self.graph, &self.solved, &self.state)
+        results::line_wanted(&self.graph, &self.solved, &self.state)
     }
 
     /// The milliseconds of active time until the first phase's time budget ends, given the active time spent.

@@ -224,7 +224,7 @@ fn the_result_of_an_effect_outside_that_a_person_takes_out_leaves_it_in_doubt() 
     assert!(forgotten.effects.contains(&doubted), "the person is told");
     let forgotten = forgotten.state;
     assert!(is_in_doubt(&forgotten, "X"));
-    assert_eq!(descent_core::world::doubts::doubts(&forgotten).len(), 1);
+    assert_eq!(descent_core::world::earlier::doubts(&forgotten).len(), 1);
 }
 
 #[test]
@@ -233,7 +233,7 @@ fn a_word_on_a_doubt_that_is_undone_is_asked_for_again() {
     let forget = [Change::Binding("X".into(), None)];
     let doubtful = change::apply(&before, &forget, "ada", NOW);
     let doubtful = doubtful.expect("applied").state;
-    let attempt = &descent_core::world::doubts::doubts(&doubtful)[0].attempt;
+    let attempt = &descent_core::world::earlier::doubts(&doubtful)[0].attempt;
     let word = [Change::Resolution(attempt, change::Resolution::Done(None))];
     let told = change::apply(&doubtful, &word, "ada", NOW).expect("applied").state;
     assert!(!is_in_doubt(&told, "X"));

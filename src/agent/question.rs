@@ -7,7 +7,7 @@ use std::{fmt, sync::Arc, time::Duration};
 use descent_core::{
     doc::Node,
     event::{AgentEnd, ConsultAnswer, Outcome},
-    profile::inferred,
+    profile,
     state::Role,
     validation,
     verdict::CommandEnd,
@@ -59,7 +59,7 @@ impl QuestionForm {
 
 /// The form of the answer to what kind of task a goal is.
 pub fn kind_of_task() -> QuestionForm {
-    QuestionForm::new(Role::Profile, inferred::SCHEMA, inferred::read)
+    QuestionForm::new(Role::Profile, profile::SCHEMA, profile::read)
 }
 
 /// A text that is one JSON object.

@@ -117,6 +117,7 @@ fn parse(bytes: &[u8]) -> Reading<ResultFile> {
         has_failed: reader.success() == Some(false),
         handoff: Some(reader.text("handoff", HANDOFF_CHARS_MAX)).filter(|text| !text.is_empty()),
         read_as: reader.read_as,
+        ..AgentReport::default()
     };
     let (usage, fault) = match super::usage::of(&node) {
         Ok(usage) => (usage, reader.fault),

@@ -286,7 +286,7 @@ fn found(report: &RunReport) -> Vec<FoundOutput> {
 }
 
 fn result_json(report: &RunReport) -> serde_json::Value {
-    let state = &report.ending.world.state;
+    let state = &report.ending.world.facts.state;
     let result = run_end::last_result(&report.ending.world);
     let result = result.map_or_else(Node::null, |result| result.node());
     let output = ResultOutput {

@@ -9,7 +9,7 @@ use descent_core::{
     id::{AtomId, Serial},
     state::State,
     verdict::assertions::{self, Assertion},
-    world::doubts::{self, Doubt},
+    world::earlier::{self, Doubt},
 };
 use serde::Serialize;
 
@@ -161,7 +161,7 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
     let Some(name) = &flags.name else {
         return Ok(tell(context, &store, &loaded.state, ConfirmResult::Listed, &all));
     };
-    let doubts = doubts::doubts(&loaded.state);
+    let doubts = earlier::doubts(&loaded.state);
     let assertion = all.iter().find(|one| one.is_called(name));
     let recorded = match (doubts.iter().find(|doubt| doubt.attempt.as_str() == name), assertion) {
         (Some(doubt), _) => {
@@ -266,7 +266,7 @@ fn tell(
     result: ConfirmResult,
     shown: &[Assertion],
 ) -> End {
-    let doubts = doubts::doubts(state);
+    let doubts = earlier::doubts(state);
     let next = match (result, doubts.first()) {
         (_, Some(doubt)) => format!("descent confirm {}", doubt.attempt),
         (ConfirmResult::Denied, None) if !store.is_live() => "descent run".to_owned(),

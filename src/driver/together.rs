@@ -116,7 +116,7 @@ impl Loop<'_> {
 
 /// Whether something must follow from a commit before the next input is looked at.
 fn is_last(next: &Transition) -> bool {
-    let state = &next.world.state;
+    let state = &next.world.facts.state;
     let (control, status) = (&state.control, state.run.status);
     control.stop_requested || control.redirect_requested || status != RunStatus::Running
 }

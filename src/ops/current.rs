@@ -163,7 +163,7 @@ pub fn seen(client: &dyn Client, store: &Store, loaded: &LoadedState) -> SeenSta
     }
     let adopted = World::new(adoption.state);
     let in_line = step::in_line(&adopted, client.now());
-    let mut seen = in_line.unwrap_or(adopted.state);
+    let mut seen = in_line.unwrap_or(adopted.facts.state);
     seen.serial = state.serial;
     SeenState { state: seen, edit }
 }

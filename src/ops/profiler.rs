@@ -7,7 +7,7 @@ use std::path::Path;
 
 use descent_core::{
     id::UnixMillis,
-    profile::{self, inferred},
+    profile,
     prompt::profiling,
     state::{Role, Usage, profile::ProfileRecord},
     world::World,
@@ -53,7 +53,7 @@ impl<'a> Profiler<'a> {
         };
         let (answer, used) = outside.ask(top, cancel).await?;
         let said = match answer {
-            OutsideAnswer::Value(node) => inferred::read(&node),
+            OutsideAnswer::Value(node) => profile::read(&node),
             OutsideAnswer::None(why) => Err(why),
             OutsideAnswer::Cancelled => return Ok(None),
         };

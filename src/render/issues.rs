@@ -8,7 +8,7 @@ use descent_core::{
     state::{
         AssessmentRecord, JudgedBy, ReviewRecord, Severity, ValidationRecord,
         atom::AttentionCause,
-        law::{BlockedRecord, CurvePoint, Directive, Gradient},
+        law::{BlockedRecord, CurvePoint, Directive, Gradient, Loss},
     },
     view::{
         StatusView,
@@ -118,7 +118,7 @@ fn bars(curve: &[CurvePoint]) -> String {
     let first = curve.len().saturating_sub(BARS_MAX);
     let shown = curve.get(first..).unwrap_or_default().iter();
     let bar = |point: &CurvePoint| {
-        let share = f64::from(point.d.0) / 1_000.0;
+        let share = f64::from(point.loss.d.0) / 1_000.0;
         let place = (share.clamp(0.0, 1.0) * (BARS.len() - 1) as f64).round();
         // The lowest bar is for nothing alone.
         let place = (place as usize).max(usize::from(share > 0.0));
@@ -133,7 +133,8 @@ pub(super) fn law(page: &mut Page, law: &LawView) {
     let point = &law.point;
     let change = |_| format!(" {} {}", arrow(point.gradient), point.grad_d.text());
     let change = point.prev_directive.map(change).unwrap_or_default();
-    let [d, p, omega, l] = [point.d, point.p, point.omega, point.l].map(|share| share.text());
+    let Loss { d, p, omega, l, .. } = &point.loss;
+    let [d, p, omega, l] = [d, p, omega, l].map(|share| share.text());
     let numbers = format!("D {d}{change}  P {p}  Ω {omega}  L {l}  ");
     let directive = format!("{}: {}", point.directive.word(), law.meaning);
     let numbers = Line::label("law").plain(numbers);

@@ -49,8 +49,8 @@ pub(super) fn findings(state: &State) -> Vec<AuditFinding> {
 fn since_progress(curve: &[CurvePoint], least: i64) -> &[CurvePoint] {
     let mut from = 0;
     for (place, point) in curve.iter().enumerate() {
-        let nearest = curve.get(from).map_or(point.d.0, |nearest| nearest.d.0);
-        let fell = i64::from(nearest) - i64::from(point.d.0);
+        let nearest = curve.get(from).map_or(point.loss.d.0, |nearest| nearest.loss.d.0);
+        let fell = i64::from(nearest) - i64::from(point.loss.d.0);
         if fell > 0 && fell >= least {
             from = place;
         }
@@ -77,7 +77,7 @@ fn no_progress(since: &[CurvePoint]) -> Option<AuditFinding> {
     (count >= IDLE_PASSES_MIN).then(|| AuditFinding {
         code: AuditCode::NoProgress,
         count,
-        what: format!("{count} passes brought the result no nearer than {}", first.d.text()),
+        what: format!("{count} passes brought the result no nearer than {}", first.loss.d.text()),
         hint: "descent why, then descent redirect or descent guide",
     })
 }
@@ -85,15 +85,15 @@ fn no_progress(since: &[CurvePoint]) -> Option<AuditFinding> {
 fn budget_drift(law: &LawRecord) -> Option<AuditFinding> {
     let point = law.point.as_ref()?;
     // The nearest tree is the one that is delivered.
-    let nearest = law.best.as_ref().map_or(point.d, |best| best.d.min(point.d));
+    let nearest = law.best.as_ref().map_or(point.loss.d, |best| best.d.min(point.loss.d));
     let reached = i64::from(law::ONE) - i64::from(nearest.0);
-    let drift = i64::from(point.omega.0) - reached;
-    (point.omega.0 >= USED_MIN && drift > DRIFT_MIN).then(|| AuditFinding {
+    let drift = i64::from(point.loss.omega.0) - reached;
+    (point.loss.omega.0 >= USED_MIN && drift > DRIFT_MIN).then(|| AuditFinding {
         code: AuditCode::BudgetDrift,
         count: 1,
         what: format!(
             "{} of changes and budgets is used up, and the nearest result lacks {} of the base case",
-            point.omega.text(),
+            point.loss.omega.text(),
             nearest.text()
         ),
         hint: "raise the budget that is used up most, or ask for less: descent redirect",

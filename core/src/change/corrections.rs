@@ -15,7 +15,7 @@ use crate::{
     event::Event,
     id::{AtomId, AttemptId},
     state::{Atom, AtomStatus, Binding, Entry, State, record::CorrectionRecord},
-    world::doubts::{doubt_of, doubts},
+    world::earlier::{doubt_of, doubts},
 };
 
 /// Corrections that others added since `before`, for the loop that finds them in the file.

@@ -117,7 +117,7 @@ impl Adoption {
 impl From<Transition> for Adoption {
     fn from(step: Transition) -> Self {
         Self {
-            state: step.world.state,
+            state: step.world.facts.state,
             touched: step.touched,
             at: step.at,
             effects: Vec::new(),

@@ -138,7 +138,7 @@ pub fn redirect(
 ) -> Result<Adoption, ChangeRefusal> {
     let ended = step::end_attempts(&World::new(before.clone()), now);
     let ended = ended.map_err(ChangeRefusal::Step)?;
-    let mut state = ended.world.state;
+    let mut state = ended.world.facts.state;
     state.serial = before.serial;
     let mut draft = Draft::new(state, by, now);
     draft.reason = reason;

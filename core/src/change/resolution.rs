@@ -21,7 +21,7 @@ use crate::{
         record::{Choices, CorrectionType},
     },
     verdict::assertions::newest,
-    world::{World, counted, doubts, results},
+    world::{World, earlier, results},
 };
 
 impl Resolution<'_> {
@@ -30,7 +30,7 @@ impl Resolution<'_> {
         draft: &mut Draft<'_>,
         attempt: &AttemptId,
     ) -> Result<(), ChangeRefusal> {
-        let doubts = doubts::doubts(&draft.state);
+        let doubts = earlier::doubts(&draft.state);
         let doubt = doubts.into_iter().find(|doubt| doubt.attempt == *attempt);
         let atom = doubt.ok_or(ChangeRefusal::NotInDoubt)?.atom;
         if let Some(task) = task_mut(&mut draft.state, &atom) {
@@ -82,7 +82,7 @@ fn bind(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str
         return false;
     };
     let in_force = world.active.context(x).cloned();
-    let recorded = doubts::entry_of(state, attempt).and_then(|doubt| doubt.context.clone());
+    let recorded = earlier::entry_of(state, attempt).and_then(|doubt| doubt.context.clone());
     let Some(context) = recorded.or_else(|| in_force.clone()) else {
         return false;
     };
@@ -114,7 +114,7 @@ fn bind(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str
     run.spent.attempts += u64::from(is_counted);
     run.iteration += 1;
     if is_counted {
-        counted::recount(state, &world.graph, atom, |is_limited, attempts| {
+        results::recount(state, &world.graph, atom, |is_limited, attempts| {
             *attempts = attempts.saturating_add(u32::from(is_limited));
         });
     }

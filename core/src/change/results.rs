@@ -7,7 +7,7 @@ use crate::{
     graph::{Graph, Ix},
     id::AtomId,
     state::{Atom, AtomStatus, Binding, State, Task, Try},
-    world::counted,
+    world::results,
 };
 
 impl Draft<'_> {
@@ -111,7 +111,7 @@ impl Draft<'_> {
         for (id, given_back) in taken_out {
             let less =
                 |_: bool, attempts: &mut u32| *attempts = attempts.saturating_sub(*given_back);
-            counted::recount(&mut self.state, &graph, id, less);
+            results::recount(&mut self.state, &graph, id, less);
         }
     }
 }

@@ -119,7 +119,7 @@ mod tests {
         plan,
         state::{
             check::Thousandths,
-            law::{Directive, FailureMix, Gradient, LawPoint, SignedThousandths},
+            law::{Directive, FailureMix, Gradient, LawPoint, Loss, SignedThousandths},
         },
     };
 
@@ -138,10 +138,13 @@ mod tests {
         LawPoint {
             subject: Digest::of(b""),
             pass: 1,
-            d: Thousandths(1_000),
-            p: Thousandths(0),
-            omega: Thousandths(0),
-            l: Thousandths(0),
+            loss: Loss {
+                d: Thousandths(1_000),
+                p: Thousandths(0),
+                omega: Thousandths(0),
+                l: Thousandths(0),
+                extra: Default::default(),
+            },
             grad_d: SignedThousandths(0),
             grad_l: SignedThousandths(0),
             gradient: Gradient::Plateau,

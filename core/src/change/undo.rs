@@ -360,7 +360,7 @@ mod tests {
         change::{Change, apply},
         id::{Digest, UnixMillis},
         state::decode::decode,
-        world::doubts,
+        world::earlier,
     };
 
     fn state(change: impl Fn(&mut Value)) -> State {
@@ -396,7 +396,7 @@ mod tests {
         let change = [Change::Undo(&earlier)];
         let back = apply(&now, &change, "ada", UnixMillis(1_000));
         let back = back.expect("a change").state;
-        let doubts = doubts::doubts(&back);
+        let doubts = earlier::doubts(&back);
         let doubt = doubts.first().expect("a doubt");
         assert_eq!(doubt.attempt.as_str(), "E1.5");
         assert_eq!(back.run.attempts_started, 5);

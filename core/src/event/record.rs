@@ -5,26 +5,20 @@
 
 use alloc::{
     string::{String, ToString},
-    sync::Arc,
     vec::Vec,
 };
 
-use super::{AgentEnd, AgentReport, Clarity, Misfit, NotTaken, Outcome, Product};
+use super::Outcome;
 use crate::{
     doc::{self, Limits, Member, Node},
-    id::{CommitId, Digest},
-    judging::PlanFacts,
+    id::Digest,
     state::{
-        Intent, SideEffect, SideFile, Usage,
-        fields::{Extra, Fields, Findings, Writer, texts_node},
-        record::{TRIED_MAX, ToolCall},
-        side,
-        value::FieldValue,
+        Intent, SideEffect,
+        fields::{Extra, Findings, Writer},
     },
-    verdict::CommandEnd,
 };
 
-const SCHEMA: &str = "descent/outcome/2";
+const SCHEMA: &str = "descent/outcome/3";
 /// A report has 1 MiB at most, and escaping may make each byte six.
 const LIMITS: Limits = Limits { bytes: 8 << 20, depth: 128, nodes: 200_000 };
 
@@ -64,7 +58,7 @@ impl OutcomeRecord<'_> {
             .put("epoch", Node::uint(self.intent.epoch.0))
             .text("context", self.intent.context.as_str())
             .text("intent", self.intent.digest().as_str());
-        write(&self.outcome, &mut to);
+        to.put("outcome", self.outcome.node());
         let body = to.finish(&Extra::default());
         let digest = Digest::sha256(doc::canonical(&body).as_bytes());
         let mut members = body.as_object().unwrap_or_default().to_vec();
@@ -91,7 +85,7 @@ pub fn read(intent: &Intent, text: &[u8]) -> Result<Outcome, Void> {
         return Err(Void::Foreign);
     }
     let mut found = Findings::default();
-    let outcome = outcome(&body, &mut found);
+    let outcome = Outcome::read(body.get("outcome").ok_or(Void::Torn)?, "/outcome", &mut found);
     outcome.filter(|_| found.faults.is_empty()).ok_or(Void::Torn)
 }
 
@@ -99,157 +93,17 @@ fn member(key: &str, node: Node) -> Member {
     Member { key: key.to_string(), key_span: doc::Span::default(), node }
 }
 
-pub(super) fn write_end(how: &CommandEnd, to: &mut Writer) {
-    let number = |number: &i32| Node::from(doc::Value::Number(number.to_string()));
-    match how {
-        CommandEnd::Exit(code) => to.put("exit", number(code)),
-        CommandEnd::Signal(signal) => to.put("signal", number(signal)),
-        CommandEnd::TimedOut => to.put("timed_out", Node::bool(true)),
-        CommandEnd::NotRun(why) => to.text("not_run", why),
-    };
-}
-
-pub(super) fn write(outcome: &Outcome, to: &mut Writer) {
-    write_end(&outcome.how, to);
-    to.put("duration_ms", Node::uint(outcome.duration_ms)).text("excerpt", &outcome.excerpt);
-    let some = |text: &Option<String>| text.as_deref().map(Node::string);
-    to.some(side::KEY, outcome.whole.as_ref().map(SideFile::node))
-        .some("last_line", some(&outcome.last_line))
-        .some("stdout", some(&outcome.stdout));
-    if !outcome.shell_faults.is_empty() {
-        to.put("shell_faults", shell_faults_node(&outcome.shell_faults));
-    }
-    if !outcome.facts.is_empty() {
-        to.put("facts", outcome.facts.node());
-    }
-    to.some("report", outcome.report.as_ref().map(report_node))
-        .some("report_fault", some(&outcome.report_fault));
-    Misfit::write_all(&outcome.misfits, to);
-    to.texts_unless_empty("changed", &outcome.changed);
-    outcome.not_taken.write(to);
-    if !outcome.usage.is_none() {
-        to.put("usage", outcome.usage.node());
-    }
-    let tried = &outcome.tried[..outcome.tried.len().min(TRIED_MAX)];
-    if !tried.is_empty() {
-        to.put("tried", Node::array(tried.iter().map(ToolCall::node).collect()));
-    }
-    to.some("agent_end", outcome.agent_end.as_ref().map(AgentEnd::node));
-    match &outcome.made {
-        None => {}
-        Some(Product::Unchanged) => {
-            to.text("made", "unchanged");
-        }
-        Some(Product::Commit(commit)) => {
-            to.text("made", "commit").text("commit", commit.as_str());
-        }
-        Some(Product::Broken(why)) => {
-            to.text("made", "broken").text("because", why);
-        }
-    }
-}
-
-fn shell_faults_node(bad: &[(String, String)]) -> Node {
-    let one = |(pointer, message): &(String, String)| {
-        let mut to = Writer::default();
-        to.text("at", pointer).text("message", message);
-        to.finish(&Extra::default())
-    };
-    Node::array(bad.iter().map(one).collect())
-}
-
-fn report_node(report: &AgentReport) -> Node {
-    let mut to = Writer::default();
-    to.text("summary", &report.summary)
-        .some("value", report.value.clone())
-        .put("artifacts", texts_node(&report.artifacts))
-        .text("clarity", report.clarity.word())
-        .flag_if("failed", report.has_failed)
-        .some("handoff", report.handoff.as_deref().map(Node::string))
-        .texts_unless_empty("read_as", &report.read_as);
-    to.finish(&Extra::default())
-}
-
-fn outcome(node: &Node, found: &mut Findings) -> Option<Outcome> {
-    let mut fields = Fields::open(node, "", found)?;
-    let how = how(&mut fields)?;
-    let report = fields.take("report");
-    let agent_end = fields.take("agent_end");
-    let facts = fields.take("facts");
-    Some(Outcome {
-        how,
-        duration_ms: fields.count("duration_ms")?,
-        excerpt: fields.text_or_empty("excerpt"),
-        whole: fields.take(side::KEY).and_then(SideFile::read),
-        last_line: fields.text("last_line"),
-        stdout: fields.text("stdout"),
-        shell_faults: shell_faults(&mut fields),
-        facts: facts.map_or_else(PlanFacts::default, |node| PlanFacts::read(node, fields.found)),
-        report_fault: fields.text("report_fault"),
-        made: made(&mut fields),
-        changed: Arc::new(fields.texts("changed")),
-        not_taken: NotTaken::read(&mut fields),
-        report: report.and_then(|node| report_of(node, fields.found)),
-        usage: Usage::take(&mut fields, "usage").unwrap_or_default(),
-        tried: Vec::take(&mut fields, "tried").unwrap_or_default(),
-        misfits: Misfit::read_all(&mut fields),
-        agent_end: agent_end.and_then(|node| AgentEnd::read(node, fields.found)),
-    })
-}
-
-fn shell_faults(fields: &mut Fields<'_, '_>) -> Vec<(String, String)> {
-    let mut bad = Vec::new();
-    for (at, node) in fields.list("shell_faults") {
-        if let Some(mut one) = Fields::open(node, &at, fields.found) {
-            bad.push((one.text_or_empty("at"), one.text_or_empty("message")));
-        }
-    }
-    bad
-}
-
-fn how(fields: &mut Fields<'_, '_>) -> Option<CommandEnd> {
-    if let Some(code) = fields.integer("exit") {
-        return Some(CommandEnd::Exit(code));
-    }
-    if let Some(signal) = fields.integer("signal") {
-        return Some(CommandEnd::Signal(signal));
-    }
-    if fields.flag("timed_out") == Some(true) {
-        return Some(CommandEnd::TimedOut);
-    }
-    fields.text("not_run").map(CommandEnd::NotRun)
-}
-
-fn made(fields: &mut Fields<'_, '_>) -> Option<Product> {
-    match fields.text("made").as_deref() {
-        Some("unchanged") => Some(Product::Unchanged),
-        Some("commit") => fields.text("commit").map(|id| Product::Commit(CommitId::new(id))),
-        Some("broken") => Some(Product::Broken(fields.text_or_empty("because"))),
-        _ => None,
-    }
-}
-
-fn report_of(node: &Node, found: &mut Findings) -> Option<AgentReport> {
-    let mut fields = Fields::open(node, "/report", found)?;
-    Some(AgentReport {
-        summary: fields.text_or_empty("summary"),
-        value: fields.take("value").cloned(),
-        artifacts: fields.texts("artifacts"),
-        clarity: fields.word("clarity", Clarity::WORDS).unwrap_or_default(),
-        has_failed: fields.flag("failed").unwrap_or(false),
-        handoff: fields.text("handoff"),
-        read_as: fields.texts("read_as"),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::sync::Arc;
+
     use crate::{
-        event::AgentLack,
-        id::{AgentName, AtomId, AttemptId, Epoch, UnixMillis},
-        judging::{CommandFacts, MissingTarget},
-        state::{Micros, Role, Tokens},
+        event::{AgentEnd, AgentLack, AgentReport, Clarity, Misfit, NotTaken, Product},
+        id::{AgentName, AtomId, AttemptId, CommitId, Epoch, UnixMillis},
+        judging::{CommandFacts, MissingTarget, PlanFacts},
+        state::{Micros, Role, SideFile, Tokens, Usage, record::ToolCall},
+        verdict::CommandEnd,
     };
 
     fn intent(epoch: u64, context: &str) -> Intent {
@@ -305,6 +159,7 @@ mod tests {
                 has_failed: true,
                 handoff: None,
                 read_as: Vec::from(["`success` \"no\" as false".into()]),
+                extra: Extra::default(),
             }),
             report_fault: None,
             misfits: Vec::from([Misfit { at: "/n".into(), message: "it is not \"one\"".into() }]),
@@ -323,6 +178,7 @@ mod tests {
             },
             tried: Vec::from([ToolCall::new("edit", "src/a.rs")]),
             agent_end: None,
+            extra: Extra::default(),
         }
     }
 
@@ -423,7 +279,7 @@ mod tests {
         for cut in 0..recorded.trim_end().len() {
             assert_eq!(read(&mine, &recorded.as_bytes()[..cut]).unwrap_err(), Void::Torn);
         }
-        let changed = recorded.replace("\"exit\": 7", "\"exit\": 0");
+        let changed = recorded.replace("7", "0");
         assert_ne!(changed, recorded);
         assert_eq!(read(&mine, changed.as_bytes()).unwrap_err(), Void::Torn);
     }

@@ -1,10 +1,13 @@
-//! The topological order of a graph. A dependency of an atom holds for everything inside it.
+//! The topological order of a graph. A dependency of an atom holds for everything inside it. Indexes of atoms, and the
+//! digests of choices.
 //!
 //! Invariant: no recursion, so no chain is too long.
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
+use core::ops::{Index, IndexMut};
 
-use super::{AtomVec, Ix, Vertex};
+use super::{Graph, NodeKind, Vertex};
+use crate::id::Digest;
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
@@ -72,6 +75,96 @@ fn cycle(path: &[(Ix, usize)], back_to: Ix) -> Vec<Ix> {
     let mut cycle: Vec<Ix> = path.iter().skip(from).map(|(x, _)| *x).collect();
     cycle.push(back_to);
     cycle
+}
+
+// Digests by which a choice is known again in another run of a project: by what it is, and not by its id.
+
+impl Graph {
+    /// A digest of the specifications in a choice. Fragments of a planning step inside of it are left out: another run
+    /// plans others.
+    pub fn choice_digest(&self, choice: Ix) -> Digest {
+        self.parts_digest(&[choice])
+    }
+
+    /// The same of several parts together, such as those of a fragment.
+    pub fn parts_digest(&self, parts: &[Ix]) -> Digest {
+        let mut text = String::new();
+        let mut todo: Vec<(usize, Ix)> = parts.iter().rev().map(|x| (0, *x)).collect();
+        while let Some((depth, x)) = todo.pop() {
+            let vertex = self.vertex(x);
+            let kind = match vertex.kind {
+                NodeKind::Task => "task",
+                NodeKind::Plan => "plan",
+                NodeKind::All => "all",
+                NodeKind::Any => "any",
+            };
+            text.push_str(&alloc::format!("{depth} {kind} {}\n", vertex.spec));
+            if vertex.kind != NodeKind::Plan {
+                todo.extend(vertex.kids.iter().rev().map(|kid| (depth + 1, *kid)));
+            }
+        }
+        Digest::of(text.as_bytes())
+    }
+
+    /// A digest of the siblings among which is chosen, in any order; of a planning step its own.
+    pub fn group_digest(&self, group: Ix) -> Digest {
+        if self.vertex(group).kind == NodeKind::Plan {
+            return self.choice_digest(group);
+        }
+        let kids = self.vertex(group).kids.iter();
+        let mut digests: Vec<Digest> = kids.map(|kid| self.choice_digest(*kid)).collect();
+        digests.sort();
+        let texts: Vec<&str> = digests.iter().map(Digest::as_str).collect();
+        Digest::of(texts.join("\n").as_bytes())
+    }
+}
+
+// The index of an atom in a graph, and vectors with an element for each atom.
+
+/// An atom's index in the graph; atoms are numbered in id order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Ix(usize);
+
+/// A vector with an element for each atom of a graph.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct AtomVec<T>(Vec<T>);
+
+impl<T> AtomVec<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn indices(&self) -> impl Iterator<Item = Ix> + use<T> {
+        (0..self.0.len()).map(Ix)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (Ix, &T)> {
+        self.indices().zip(&self.0)
+    }
+
+    pub(super) fn iter_mut(&mut self) -> impl Iterator<Item = (Ix, &mut T)> {
+        self.indices().zip(&mut self.0)
+    }
+}
+
+impl<T> FromIterator<T> for AtomVec<T> {
+    fn from_iter<I: IntoIterator<Item = T>>(items: I) -> Self {
+        Self(items.into_iter().collect())
+    }
+}
+
+impl<T> Index<Ix> for AtomVec<T> {
+    type Output = T;
+
+    fn index(&self, x: Ix) -> &T {
+        &self.0[x.0]
+    }
+}
+
+impl<T> IndexMut<Ix> for AtomVec<T> {
+    fn index_mut(&mut self, x: Ix) -> &mut T {
+        &mut self.0[x.0]
+    }
 }
 
 #[cfg(test)]

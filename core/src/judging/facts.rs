@@ -7,15 +7,11 @@ use alloc::{
     vec::Vec,
 };
 
-use super::commands::copes_with_failure;
+use super::alone::copes_with_failure;
 use crate::{
-    doc::Node,
     graph::overlap,
     id::AtomId,
-    state::{
-        Check, Extra, Leaf, Task,
-        fields::{Fields, Findings, Writer},
-    },
+    state::{Check, Leaf, Task},
 };
 
 /// The commands, files and names to look up.
@@ -31,7 +27,7 @@ pub struct PlanQuestions {
 }
 
 /// The answers. A thing that was not looked up counts as being there.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct PlanFacts {
     pub commands: BTreeMap<String, CommandFacts>,
     /// Paths that are not in the tree.
@@ -42,9 +38,11 @@ pub struct PlanFacts {
     pub protected: BTreeSet<String>,
     /// Whether something makes each workspace ready: it may install programs.
     pub has_setup: bool,
-    /// Atoms whose checks hold before anything was done.
+    /// Atoms whose checks hold before anything was done. No planner's plan has any.
+    #[serde(skip)]
     pub holding: BTreeSet<AtomId>,
     /// Not looked up for a planner's plan, which has no constraints of its own.
+    #[serde(skip)]
     pub unmatched: Vec<UnmatchedPattern>,
 }
 
@@ -69,7 +67,7 @@ pub enum Unmatched {
 }
 
 /// The things that a command lacks.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct CommandFacts {
     /// Its first program is not there.
     pub missing_program: Option<String>,
@@ -77,7 +75,7 @@ pub struct CommandFacts {
 }
 
 /// A target that no manifest has.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct MissingTarget {
     /// As in `make lint`.
     pub words: String,
@@ -109,67 +107,4 @@ pub fn questions<'a>(tasks: impl Iterator<Item = &'a Task>) -> PlanQuestions {
     asked.paths.retain(|path| overlap::is_literal(path));
     asked.commands.retain(|command| !copes_with_failure(command));
     asked
-}
-
-impl PlanFacts {
-    /// Whether everything is there, and nothing is known beyond that.
-    pub fn is_empty(&self) -> bool {
-        *self == Self::default()
-    }
-
-    /// As it stands in the record of an outcome; what holds and what matches nothing are not part of it.
-    pub fn node(&self) -> Node {
-        let command = |(command, facts): (&String, &CommandFacts)| {
-            let mut to = Writer::default();
-            let program = facts.missing_program.as_deref().map(Node::string);
-            to.text("command", command).some("program", program);
-            if let Some(target) = &facts.missing_target {
-                to.text("target", &target.words)
-                    .text("manifest", &target.manifest)
-                    .texts_unless_empty("makers", &target.makers);
-            }
-            to.finish(&Extra::default())
-        };
-        let mut to = Writer::default();
-        let lacking = self.commands.iter();
-        let lacking = lacking.filter(|(_, facts)| **facts != CommandFacts::default());
-        to.put("commands", Node::array(lacking.map(command).collect()));
-        for (key, paths) in
-            [("absent", &self.absent), ("present", &self.present), ("protected", &self.protected)]
-        {
-            let paths = paths.iter().map(Node::string);
-            to.put(key, Node::array(paths.collect()));
-        }
-        to.flag_if("has_setup", self.has_setup);
-        to.finish(&Extra::default())
-    }
-
-    /// Reads what [`Self::node`] wrote.
-    pub fn read(node: &Node, found: &mut Findings) -> Self {
-        let Some(mut fields) = Fields::open(node, "/facts", found) else {
-            return Self::default();
-        };
-        let mut commands = BTreeMap::new();
-        for (at, node) in fields.list("commands") {
-            if let Some(mut one) = Fields::open(node, &at, fields.found) {
-                let words = one.text("target");
-                let (manifest, makers) = (one.text_or_empty("manifest"), one.texts("makers"));
-                let target = |words| MissingTarget { words, manifest, makers };
-                let facts = CommandFacts {
-                    missing_program: one.text("program"),
-                    missing_target: words.map(target),
-                };
-                commands.insert(one.text_or_empty("command"), facts);
-            }
-        }
-        Self {
-            commands,
-            absent: fields.texts("absent").into_iter().collect(),
-            present: fields.texts("present").into_iter().collect(),
-            protected: fields.texts("protected").into_iter().collect(),
-            has_setup: fields.flag("has_setup").unwrap_or(false),
-            holding: BTreeSet::new(),
-            unmatched: Vec::new(),
-        }
-    }
 }

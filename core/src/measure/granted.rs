@@ -1,15 +1,16 @@
 //! The grants of changes of the plan that planners may still make (contract §9.20), and how a change is admitted.
+//! The changes that rests make.
 //!
 //! Invariant: a change that is tried, taken or not, lowers the measure by exactly one attempt; so the bound that was told
 //! holds whatever planners do.
 
 use num_bigint::BigUint;
 
-use super::{ChangesBound, Measure, MeasureInput, attempts_max, attempts_of_any, probes_max};
-use crate::state::limits::FRAGMENT_ATOMS_MAX;
+use super::{ChangesBound, Measure, attempts_max, attempts_of_any, may_turn, probes_max};
 use crate::{
     graph::{Graph, Ix},
-    state::{ChangeGrant, DecimalText, MeasureText, State, atom},
+    search::Facts,
+    state::{ChangeGrant, DecimalText, MeasureText, State, Task, atom, limits::FRAGMENT_ATOMS_MAX},
 };
 
 /// Verdicts that each change is granted at least.
@@ -76,8 +77,8 @@ pub struct Room(Measure);
 
 impl Room {
     /// `None` where no change is left.
-    pub fn of(seen: MeasureInput<'_>) -> Option<Self> {
-        let grant = in_force(seen.state).filter(|grant| grant.left > 0)?;
+    pub fn of(seen: &Facts) -> Option<Self> {
+        let grant = in_force(&seen.state).filter(|grant| grant.left > 0)?;
         let (open, each, over) = (Measure::open(seen), each(grant), over(grant));
         let attempts = open.attempts + each.attempts + over.attempts;
         Some(Self(Measure {
@@ -192,4 +193,41 @@ fn number(count: Option<&DecimalText>) -> BigUint {
 
 fn text(count: &BigUint) -> DecimalText {
     alloc::format!("{count}").into()
+}
+
+// The changes of the choices that rests make (contract §9.34).
+
+/// The changes of the choices that are still to come for rests.
+pub(super) fn turns_left(seen: &Facts, measure: &Measure) -> BigUint {
+    let after = after(seen).filter(|_| may_turn(seen));
+    let resting = BigUint::from(counted(seen, |task| {
+        let resting = task.tries.iter().filter(|tried| tried.is_resting());
+        resting.count() as u64
+    }));
+    let Some(after) = after else { return resting };
+    let made = counted(seen, |task| {
+        let open = task.tries.iter();
+        let open = open.filter(|tried| tried.ended.is_none() && tried.rest.is_none());
+        open.map(|tried| u64::from(tried.attempts)).sum()
+    });
+    (&measure.attempts + made) / after * 2_u32 + resting
+}
+
+/// The fewest failures after which anything may rest, known or still to be planned.
+fn after(seen: &Facts) -> Option<u32> {
+    let (graph, state) = (&seen.graph, &seen.state);
+    let constraints = &state.objective.constraints;
+    let may_come = graph.plans().next().is_some() || changes_left(state) > 0;
+    let unknown = [true, false].into_iter().filter(|_| may_come);
+    let unknown = unknown.filter_map(|is_action| constraints.rests_after(is_action));
+    let tasks = graph.tasks().filter_map(|x| state.atom(graph.id(x))?.task());
+    let known = tasks.filter(|task| task.spec.effect.is_in_tree());
+    let known = known.filter_map(|task| constraints.rests_after(task.spec.action.is_some()));
+    known.chain(unknown).min()
+}
+
+fn counted(seen: &Facts, count: impl Fn(&Task) -> u64) -> u64 {
+    let tasks = seen.graph.tasks();
+    let tasks = tasks.filter_map(|x| seen.state.atom(seen.graph.id(x))?.task());
+    tasks.map(count).sum()
 }

@@ -5,10 +5,13 @@
 
 use alloc::{format, vec::Vec};
 
-use super::{Prompt, agreement, refining, section::PromptSection, text::data};
+use super::{
+    Prompt, agreement, refining,
+    section::{PromptSection, data},
+};
 use crate::{
     id::UnixMillis,
-    profile::inferred,
+    profile,
     state::profile::{ConfidenceNeed, OutputBreadth, ToolUsage},
     world::World,
 };
@@ -80,6 +83,6 @@ fn answer() -> PromptSection {
          `information_sufficiency`: how much of what is needed is known, from 0 to 1\n- `expected_tool_usage`: {tools}\n- \
          `output_breadth`: {breadth}\n- `confidence_requirement`: {confidence}\n- `raw_inference`: your reasons, in two \
          sentences\n\nIt fits this JSON Schema: {}",
-        inferred::SCHEMA
+        profile::SCHEMA
     ))
 }

@@ -10,8 +10,7 @@ use alloc::{
 
 use super::{
     Prompt, agreement,
-    section::PromptSection,
-    text::{cut, fenced},
+    section::{PromptSection, cut, fenced},
 };
 use crate::{
     doc,

@@ -1,4 +1,4 @@
-//! The prompt of an agent that changes a plan where nothing is left to try.
+//! The prompts about a pass that came to its end: for who changes the plan, assesses the pass, or looks for issues.
 //!
 //! Invariant: the plan stands in a fence that it cannot close, and is called data. Not here: the form of an answer
 //! (`fragment::delta`).
@@ -9,19 +9,22 @@ use alloc::{
 };
 
 use super::{
-    Prompt, agreement, assessed, replan,
-    section::PromptSection,
-    text::{cut, data},
-    workplace,
+    Prompt, agreement, replan,
+    section::{PromptSection, cut, data},
+    validating, wording, workplace,
 };
-use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
-    doc,
+    assessment, doc,
     fragment::delta,
     graph::Ix,
     id::{AgentName, UnixMillis},
     measure::granted,
-    state::{AtomStatus, atom::AttentionCause},
+    state::{
+        AtomStatus,
+        atom::AttentionCause,
+        judged::{self, ConvergenceCriterion},
+        limits::FRAGMENT_ATOMS_MAX,
+    },
     world::World,
 };
 
@@ -80,7 +83,7 @@ fn blocked(world: &World) -> String {
         if let Some(AtomStatus::Invalid(report)) = task.map(|task| &task.status) {
             text.push_str(&format!(
                 "- {id} cannot be done as it is said: {}\n",
-                super::text::in_a_line(&report.words, 600)
+                super::section::in_a_line(&report.words, 600)
             ));
         }
     }
@@ -94,7 +97,7 @@ fn contradicted(world: &World) -> String {
         let mark = binding.of.task().and_then(|task| task.attention.as_ref());
         let mark = mark.filter(|mark| mark.because == AttentionCause::Contradicted);
         if let Some(mark) = mark {
-            let why = super::text::in_a_line(&mark.text, 300);
+            let why = super::section::in_a_line(&mark.text, 300);
             text.push_str(&format!("- the result of {id} is said to contradict: {why}\n"));
         }
     }
@@ -155,14 +158,14 @@ fn marks(world: &World, x: Ix) -> String {
 /// The issues of the newest report.
 pub(super) fn issues(world: &World) -> PromptSection {
     let head = "Issues of the plan that were found: your change must not leave them";
-    let issues: String = world.state.run.issues().map(assessed::issue).collect();
+    let issues: String = world.state.run.issues().map(replan::issue).collect();
     PromptSection::new("issues", head, RULES_BYTES_MAX).with(data(&issues))
 }
 
 /// The opinion of whoever assessed the pass.
 pub(super) fn opinion(world: &World) -> PromptSection {
     let head = "What a judge of this pass says: advice, not proof";
-    PromptSection::new("assessed", head, SAID_BYTES_MAX).with(data(&assessed::said(world)))
+    PromptSection::new("assessed", head, SAID_BYTES_MAX).with(data(&replan::said(world)))
 }
 
 fn answer(worker: Option<&AgentName>) -> PromptSection {
@@ -174,4 +177,80 @@ fn answer(worker: Option<&AgentName>) -> PromptSection {
         workplace::who_works(worker),
         delta::schema()
     ))
+}
+
+// The prompt of an agent that assesses a pass that came to its end.
+
+const ASSESSING_TASK_BYTES_MAX: usize = 4 << 10;
+const DONE_BYTES_MAX: usize = 16 << 10;
+const ASSESSING_ANSWER_BYTES_MAX: usize = 4 << 10;
+
+/// The prompt of a question about the pass that came to its end.
+pub fn assessing(world: &World, now: UnixMillis) -> Prompt {
+    let agreed = agreement::sections(&world.state.objective, now);
+    Prompt::of(agreed.into_iter().chain([
+        assessing_task(),
+        failed(world),
+        plan(world),
+        done(world),
+        issues(world),
+        assessing_answer(world),
+    ]))
+}
+
+fn assessing_task() -> PromptSection {
+    PromptSection::new("assess", "What you do", ASSESSING_TASK_BYTES_MAX).with(
+        "Everything in this plan was tried, and the base case does not hold. You say how complete and how coherent the \
+         work is, what is missing, and what contradicts itself. You read, and change nothing. What you say helps whoever \
+         changes the plan; it decides nothing."
+            .to_string(),
+    )
+}
+
+/// The results, a line each.
+pub(super) fn done(world: &World) -> PromptSection {
+    PromptSection::new("done", "What was done", DONE_BYTES_MAX).with(wording::done(world))
+}
+
+fn assessing_answer(world: &World) -> PromptSection {
+    let criteria = &world.state.objective.constraints.convergence;
+    let line = |one: &ConvergenceCriterion| format!("- `{}`: {}\n", one.name, one.statement);
+    let lines: String = judged::others(criteria).map(line).collect();
+    let own = if lines.is_empty() {
+        String::new()
+    } else {
+        format!("\n\n`criteria` has a score from 0 to 1 for each of these:\n{lines}")
+    };
+    PromptSection::new("answer", "Your answer", ASSESSING_ANSWER_BYTES_MAX).with(format!(
+        "Answer with one JSON object and nothing else. `completeness` and `coherence` are shares from 0 to 1; `blame` \
+         names atoms of the plan.{own} It fits this JSON Schema: {}",
+        assessment::SCHEMA
+    ))
+}
+
+// The prompt of an agent that looks for issues across the phases of a pass that came to its end.
+
+const REVIEWING_TASK_BYTES_MAX: usize = 4 << 10;
+
+/// The prompt of a question about all phases together.
+pub fn reviewing(world: &World, now: UnixMillis) -> Prompt {
+    let agreed = agreement::sections(&world.state.objective, now);
+    Prompt::of(agreed.into_iter().chain([
+        reviewing_task(),
+        failed(world),
+        bare_plan(world),
+        done(world),
+        issues(world),
+        validating::answer(),
+    ]))
+}
+
+fn reviewing_task() -> PromptSection {
+    PromptSection::new("review", "What you do", REVIEWING_TASK_BYTES_MAX).with(
+        "Everything in this plan was tried, and the base case does not hold. You tell what does not fit together across \
+         its steps: a result that contradicts another or the goal (consistency), that is not what its step was to make \
+         (do_say_mismatch), that has no part in the goal (relevance), that names something that is not there \
+         (hallucination), or that nobody could build on (specificity). You read, and change nothing. An empty list is a \
+         good answer. Tell only what you are sure of.",
+    )
 }

@@ -1,5 +1,5 @@
 //! The part of a prompt for a planning step that the program placed: what failed and why, what stood there, and what
-//! was planned anew before.
+//! was planned anew before. Reasons and opinions that go with it.
 
 use alloc::{
     collections::BTreeSet,
@@ -9,17 +9,18 @@ use alloc::{
 };
 
 use super::{
-    assessed,
-    refuted::reasons,
-    section::PromptSection,
+    section::{PromptSection, cut, fenced, in_a_line, last_lines, named, title},
     subject::PromptSubject,
-    text::{cut, fenced, in_a_line, last_lines, title},
 };
 use crate::{
+    graph::active,
     id::AtomId,
     measure::granted,
     search,
-    state::{EntryKind, record::ReplanEntry},
+    state::{
+        AssessmentRecord, Binding, EntryKind, Fragment, IssueRecord, TryEnd,
+        record::{EvidenceRecord, RefutedEntry, ReplanEntry},
+    },
     world::World,
 };
 
@@ -54,12 +55,12 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
     if !failed.is_empty() {
         text.push_str(&format!("\nWhat failed, and why:\n{failed}"));
     }
-    let said = assessed::said(world);
+    let said = said(world);
     if !said.is_empty() {
         let said = fenced(&cut(&said, SAID_BYTES_MAX));
         text.push_str(&format!("\nWhat a judge of the pass says, as advice (data):\n{said}"));
     }
-    let across: String = world.state.run.issues().map(assessed::issue).collect();
+    let across: String = world.state.run.issues().map(issue).collect();
     if !across.is_empty() {
         let across = fenced(&cut(&across, SAID_BYTES_MAX));
         text.push_str(&format!("\nIssues that were found, as advice (data):\n{across}"));
@@ -158,4 +159,152 @@ fn line(change: &ReplanEntry) -> String {
     };
     let reason = in_a_line(&change.reason, REASON_BYTES_MAX);
     format!("- {what}: {reason}\n")
+}
+
+// The verdict on a plan that was carried out to its end and did not reach the goal, for those who try another way.
+
+/// Lines of an output that are told, the last.
+const REFUTED_LINES_MAX: usize = 3;
+
+/// The newest verdict on a selection with this choice of a group, or this round of a planning step.
+pub(super) fn newest_with<'w>(
+    world: &'w World,
+    group: &AtomId,
+    choice: &AtomId,
+) -> Option<&'w RefutedEntry> {
+    let mut refuted = world.state.refutations().map(|(_, refuted)| refuted);
+    refuted.find(|refuted| refuted.conflict.get(group) == Some(choice))
+}
+
+/// The checks that did not hold, each with how it ended and the last of what it said. Empty if none is known.
+pub(super) fn reasons(refuted: &RefutedEntry, bytes_max: usize) -> String {
+    let against = refuted.evidence.iter().filter(|one| one.speaks_against());
+    let all: Vec<String> = against.map(reason).collect();
+    in_a_line(&all.join("; "), bytes_max)
+}
+
+fn reason(evidence: &EvidenceRecord) -> String {
+    let check = evidence.check.as_deref().unwrap_or("a check");
+    let ended = evidence.ended.as_deref().map(|ended| format!(" ({ended})"));
+    let mut last: Vec<&str> = evidence.output.lines().rev().take(REFUTED_LINES_MAX).collect();
+    last.reverse();
+    let said = match last.join(" ") {
+        said if said.trim().is_empty() => String::new(),
+        said => format!(": {}", said.trim()),
+    };
+    format!("{check}{}{said}", ended.unwrap_or_default())
+}
+
+// The reasons of earlier plans: of this step, and of the steps before and around it.
+//
+// Invariant: the newest five, each with its reason and what came of it, in 300 bytes each. A result that is told
+// elsewhere in the prompt is not told again.
+
+pub(super) const REASONS_BYTES_MAX: usize = 4 << 10;
+const PLANS_MAX: usize = 5;
+const WORDS_BYTES_MAX: usize = 300;
+const NAME_BYTES_MAX: usize = 60;
+
+pub(super) fn reasons_section(
+    subject: &PromptSubject<'_>,
+    told: &BTreeSet<&AtomId>,
+    bytes_max: usize,
+) -> PromptSection {
+    let section = PromptSection::new("reasons", "Why it was planned so before", bytes_max);
+    if !subject.is_plan() {
+        return section;
+    }
+    let mut plans = plans(subject);
+    plans.sort_by_key(|(_, fragment)| core::cmp::Reverse(fragment.attempt.count()));
+    let entries =
+        plans.into_iter().filter_map(|(plan, fragment)| entry(subject.world, plan, fragment, told));
+    section.with(entries.take(PLANS_MAX).collect::<String>())
+}
+
+/// All plans of this step, and those in force of the planning steps before and around it.
+fn plans<'w>(subject: &PromptSubject<'w>) -> Vec<(&'w AtomId, &'w Fragment)> {
+    let (Some(x), world, seen) = (subject.x, subject.world, subject.active) else {
+        return Vec::new();
+    };
+    let graph = &world.graph;
+    let step = |id: &AtomId| world.state.atoms.get(id)?.plan();
+    let own = step(graph.id(x)).into_iter().flat_map(|one| one.fragments());
+    let own = own.map(|fragment| (graph.id(x), fragment));
+    let others = active::upstream(graph, x, &seen.selection).into_iter();
+    let others = others.chain(graph.above(x)).filter_map(|y| {
+        let (id, phase) = (graph.id(y), seen.phase(graph, y)?);
+        let mut all = step(id)?.fragments();
+        let in_force = all.find(|one| one.first() == Some(graph.id(phase.first())))?;
+        Some((id, in_force))
+    });
+    own.chain(others).collect()
+}
+
+fn entry(
+    world: &World,
+    plan: &AtomId,
+    fragment: &Fragment,
+    told: &BTreeSet<&AtomId>,
+) -> Option<String> {
+    let first = world.state.atom(fragment.first()?)?;
+    let reason = first.origin.as_ref().and_then(|origin| origin.get("reason"));
+    let reason = reason.and_then(|reason| reason.as_str()).unwrap_or_default();
+    let parts = fragment.parts.iter().filter_map(|id| world.graph.ix(id));
+    let inside = parts.flat_map(|part| world.graph.subtree(part));
+    let inside = inside.map(|y| world.graph.id(y));
+    let results = inside.filter(|id| !told.contains(id)).filter_map(|id| {
+        let summary = &result(world, id)?.summary;
+        (!summary.is_empty()).then(|| format!("{id}: {summary}"))
+    });
+    let results: Vec<String> = results.take(PLANS_MAX).collect();
+    if reason.trim().is_empty() && results.is_empty() {
+        return None;
+    }
+    let name = named(world, plan, NAME_BYTES_MAX);
+    let reason = in_a_line(reason, WORDS_BYTES_MAX);
+    let came = in_a_line(&results.join("; "), WORDS_BYTES_MAX);
+    let came = if came.is_empty() { came } else { format!("    (what came of it: {came})\n") };
+    Some(format!("- {name}, plan {}: {reason}\n{came}", fragment.attempt))
+}
+
+/// The result of an atom, in force or kept for its context.
+fn result<'w>(world: &'w World, id: &AtomId) -> Option<&'w Binding> {
+    let bound = world.state.bindings.get(id).map(|binding| &**binding);
+    bound.or_else(|| {
+        let tries = world.state.atom(id)?.task()?.tries.iter().rev();
+        let mut parked = tries.filter_map(|one| match &one.ended {
+            Some(TryEnd::Parked(parked)) => Some(&**parked),
+            Some(TryEnd::Failed(_)) | None => None,
+        });
+        parked.next()
+    })
+}
+
+// The opinion of whoever assessed a pass, and issues, for those who change the plan: advice, not proof.
+
+/// The newest assessment, for whoever changes the plan; empty where nobody gave one.
+pub(super) fn said(world: &World) -> String {
+    let judging = world.state.run.judging.as_ref();
+    let said = judging.and_then(|judging| judging.assessment.as_ref());
+    said.filter(|said| said.converged.is_some()).map(lines).unwrap_or_default()
+}
+
+fn lines(said: &AssessmentRecord) -> String {
+    let mut text = String::new();
+    let mut list = |head: &str, all: &[String]| {
+        for one in all {
+            text.push_str(&format!("- {head}: {one}\n"));
+        }
+    };
+    list("missing", &said.missing);
+    list("contradiction", &said.contradictions);
+    let blame: Vec<String> = said.blame.iter().map(ToString::to_string).collect();
+    list("to blame", &blame);
+    text
+}
+
+/// An issue in a line.
+pub(super) fn issue(issue: &IssueRecord) -> String {
+    let severity = issue.severity.word();
+    format!("- {} ({severity}): {}\n", issue.location, issue.description)
 }

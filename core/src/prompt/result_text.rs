@@ -4,7 +4,7 @@
 
 use alloc::{format, string::String};
 
-use super::text::indented;
+use super::section::indented;
 use crate::{
     doc::Node,
     id::AtomId,

@@ -5,20 +5,27 @@
 use alloc::{
     format,
     string::{String, ToString},
+    vec::Vec,
 };
 
 use super::{
-    Prompt, agreement, assessed,
-    section::PromptSection,
-    text::{cut, data, title},
+    Prompt, agreement, context, replan,
+    result_text::ResultText,
+    section::{PromptSection, cut, data, names, title},
 };
 use crate::{
     doc::{self, Node},
+    event::Clarity,
     graph::unjudged::{self, UnjudgedPlan},
     id::{AtomId, UnixMillis},
-    state::{Consult, IssueRecord},
+    phase_summary,
+    state::{Binding, Consult, IssueRecord},
     validation,
-    world::World,
+    world::{
+        World,
+        long_phase::{self, LongPhase},
+        results,
+    },
 };
 
 const PLAN_BYTES_MAX: usize = 96 << 10;
@@ -83,7 +90,7 @@ fn plan(world: &World, atoms: &[AtomId]) -> PromptSection {
 
 fn rules(issues: &[IssueRecord]) -> PromptSection {
     let head = "What rules found already: do not say it again";
-    let lines: String = issues.iter().map(assessed::issue).collect();
+    let lines: String = issues.iter().map(replan::issue).collect();
     PromptSection::new("rules", head, RULES_BYTES_MAX).with(data(&lines))
 }
 
@@ -98,4 +105,82 @@ pub(super) fn answer() -> PromptSection {
 fn schema() -> Node {
     let parsed = doc::parse(validation::SCHEMA, &doc::Limits::default());
     parsed.node.unwrap_or_else(Node::null)
+}
+
+// The prompt of an agent that puts the results of a phase in short, for the planners that build on them.
+//
+// Invariant: the results stand in a fence that they cannot close, and are called data. Each has the same room, so
+// that none is left out for a longer one.
+
+const TASK_BYTES_MAX: usize = 4 << 10;
+const TITLE_BYTES_MAX: usize = 2_000;
+const RESULTS_BYTES_MAX: usize = 48 << 10;
+/// Left of them for the sentence before the fence, and the fence.
+const AROUND_BYTES: usize = 1 << 10;
+const RESULT_BYTES_MIN: usize = 200;
+const VALUE_BYTES_MAX: usize = 500;
+const FILES_MAX: usize = 8;
+const SUMMARISING_ANSWER_BYTES_MAX: usize = 4 << 10;
+
+/// The prompt; `None` if the phase is no more, or has other results.
+pub fn summarising(world: &World, consult: &Consult, now: UnixMillis) -> Option<Prompt> {
+    let (graph, active, state) = (&world.graph, &world.active, &world.state);
+    let plan = consult.atom.as_ref()?;
+    let phase = long_phase::find(graph, active, state, plan, &consult.subject)?;
+    let agreed = agreement::sections(&state.objective, now);
+    Some(Prompt::of(agreed.into_iter().chain([
+        task(world, &phase),
+        done(world, &phase),
+        summarising_answer(),
+    ])))
+}
+
+fn task(world: &World, phase: &LongPhase) -> PromptSection {
+    let planned = cut(title(world, &phase.plan), TITLE_BYTES_MAX);
+    PromptSection::new("summarise", "What you do", TASK_BYTES_MAX).with(format!(
+        "You put the results of a phase in short, for whoever plans what comes next. Your words stand there in the place \
+         of the results. You read, and change nothing.\nThe phase was planned for this step: {planned}\n\nKeep what a \
+         plan needs: what was found and decided, what is there now, names, numbers and paths as they are written, what a \
+         result hands on, and what is open or unclear. Leave out how it was done. Say nothing that is not here."
+    ))
+}
+
+fn done(world: &World, phase: &LongPhase) -> PromptSection {
+    let results = phase.atoms.iter().filter_map(|id| {
+        let x = world.graph.ix(id)?;
+        let result = results::result_in(&world.graph, &world.state, &world.active, x)?;
+        Some((id, result))
+    });
+    let results: Vec<(&AtomId, &Binding)> = results.collect();
+    let room = RESULTS_BYTES_MAX - AROUND_BYTES;
+    let each = (room / results.len().max(1)).max(RESULT_BYTES_MIN);
+    let items = results.iter().map(|(id, result)| {
+        let item = cut(item(id, result).trim_end(), each - 1);
+        format!("{item}\n")
+    });
+    let text = cut(&items.collect::<String>(), room);
+    PromptSection::new("results", "The results", RESULTS_BYTES_MAX).with(data(&text))
+}
+
+fn item(id: &AtomId, result: &Binding) -> String {
+    let value = result.value.as_ref();
+    let value = value.map(|value| doc::write_compact(&context::shortened(value, None)));
+    let told = ResultText {
+        id,
+        summary: result.summary.clone(),
+        handoff: result.handoff.clone().unwrap_or_default(),
+        unclear: Clarity::words(result.unclear, &result.unclear_because),
+        value: cut(&value.unwrap_or_default(), VALUE_BYTES_MAX),
+        files: names(result.artifacts.iter().cloned(), FILES_MAX),
+    };
+    told.item()
+}
+
+fn summarising_answer() -> PromptSection {
+    let form = r#"{"summary": "…"}"#;
+    PromptSection::new("answer", "Your answer", SUMMARISING_ANSWER_BYTES_MAX).with(format!(
+        "Answer with one JSON object and nothing else: {form}. It has 2,000 characters at most, and fits this JSON \
+         Schema: {}",
+        phase_summary::SCHEMA
+    ))
 }

@@ -12,8 +12,7 @@ use alloc::{
 use super::{
     Prompt, agreement,
     rating::{self, RatedDifference},
-    section::PromptSection,
-    text::{cut, data, in_a_line},
+    section::{PromptSection, cut, data, in_a_line},
 };
 use crate::{
     id::UnixMillis,

@@ -3,11 +3,10 @@
 //! Not here: measuring a leaf (the shell), verdicts (`verdict`).
 
 mod number;
-mod pattern;
 mod quality;
 
 pub use number::{BASELINE, NumberRule, number_node, number_of};
-pub use pattern::{Pattern, PatternKind, patterns, schema, schemas};
+pub use number::{Pattern, PatternKind, patterns, schema, schemas};
 pub use quality::{CRITERIA_MAX, Criterion, LEVEL_MAX, QualityLeaf, Thousandths};
 
 use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec::Vec};

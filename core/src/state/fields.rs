@@ -68,7 +68,7 @@ impl Findings {
         self.is_newer
     }
 
-    pub(super) fn wrong_type(&mut self, pointer: &str, node: &Node, wanted: &str) {
+    pub(crate) fn wrong_type(&mut self, pointer: &str, node: &Node, wanted: &str) {
         self.wrong_type_or(pointer, node, wanted, None);
     }
 

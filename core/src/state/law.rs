@@ -139,20 +139,28 @@ impl FieldValue for SignedThousandths {
 }
 
 record! {
+    /// The standing of a tree by the control law, from 0 to 1
+    #[derive(PartialEq)]
+    pub struct Loss {
+        /// The distance of the result from the base case
+        required d: Thousandths,
+        /// The share of logical failures in the pass
+        required p: Thousandths,
+        /// The used share of changes and budgets
+        required omega: Thousandths,
+        /// All in one number: shown, and decides nothing
+        required l: Thousandths,
+    }
+}
+
+record! {
     /// The standing of a run at a point of the control law
     #[derive(PartialEq)]
     pub struct LawPoint {
         /// A digest of the plan and of what was tried in it: the same is one point
         required[program] subject: Digest,
         always[program] pass: u64,
-        /// The distance of the result from the base case
-        required[program] d: Thousandths,
-        /// The share of logical failures in the pass
-        required[program] p: Thousandths,
-        /// The used share of changes and budgets
-        required[program] omega: Thousandths,
-        /// The loss: shown, and decides nothing
-        required[program] l: Thousandths,
+        part[program] loss: Loss,
         required[program] grad_d: SignedThousandths,
         required[program] grad_l: SignedThousandths,
         required[program] gradient: Gradient,
@@ -188,10 +196,7 @@ record! {
     #[derive(PartialEq)]
     pub struct CurvePoint {
         always[program] pass: u64,
-        required[program] d: Thousandths,
-        required[program] p: Thousandths,
-        required[program] omega: Thousandths,
-        required[program] l: Thousandths,
+        part[program] loss: Loss,
         required[program] directive: Directive,
     }
 }

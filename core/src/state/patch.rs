@@ -5,16 +5,10 @@
 //!
 //! Not here: the place of patches.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    string::String,
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 use serde::{Deserialize, Serialize};
 
-use super::{Records, State, encode::ChangeSet, fields::Findings, value::FieldValue};
+use super::{State, encode::ChangeSet, fields::Findings, value::FieldValue};
 use crate::{
     doc::{self, Limits, Node},
     id::{AtomId, Digest, Serial},
@@ -40,19 +34,9 @@ pub struct Patch {
     pub to: u64,
     /// The seal of the resulting state.
     seal: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    objective: Option<Splice>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    control: Option<Splice>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    run: Option<Splice>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    plan: Option<Splice>,
-    /// `None` if the record is gone.
+    /// By the names of the records; `None` of one that is gone.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    atoms: BTreeMap<String, Option<Splice>>,
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    bindings: BTreeMap<String, Option<Splice>>,
+    records: BTreeMap<String, Option<Splice>>,
     /// The ids of all atoms, where their order is another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     order: Option<Vec<AtomId>>,
@@ -95,15 +79,6 @@ impl Splice {
         let tail = old.get(tail_at.max(self.head)..)?;
         (tail.len() == self.tail).then(|| [head, &self.text, tail].concat())
     }
-
-    fn of<T: FieldValue>(old: Option<&T>, new: &T) -> Self {
-        Self::between(&text(old), &text(Some(new)))
-    }
-
-    /// The new record.
-    fn record<T: FieldValue>(&self, old: Option<&T>) -> Option<Arc<T>> {
-        read(&self.apply(&text(old))?)
-    }
 }
 
 impl Tail {
@@ -116,7 +91,7 @@ impl Tail {
             old.len().min(new.len())
         };
         let add = new.get(keep..).unwrap_or_default();
-        Self { keep, add: add.iter().map(|one| text(Some(&**one))).collect() }
+        Self { keep, add: add.iter().map(|one| text(Some(one.node()))).collect() }
     }
 
     fn apply<T: FieldValue>(&self, list: &mut Vec<Arc<T>>) -> Option<()> {
@@ -125,7 +100,7 @@ impl Tail {
         }
         list.truncate(self.keep);
         for text in &self.add {
-            list.push(read(text)?);
+            list.push(read(&parsed(text)?)?);
         }
         Some(())
     }
@@ -135,19 +110,17 @@ impl Patch {
     /// `touched` names every record in which the two states differ.
     pub fn between(before: &State, after: &State, touched: &ChangeSet) -> Self {
         let replaced = touched.lists_replaced;
+        let splice = |name: String| {
+            let old = text(node_of(before, &name));
+            let new = node_of(after, &name).map(|new| Splice::between(&old, &text(Some(new))));
+            (name, new)
+        };
         Self {
             from: before.serial.0,
             from_seal: digits(before),
             to: after.serial.0,
             seal: after.seal.as_ref().map(|seal| seal.as_str().to_owned()),
-            objective: touched
-                .objective
-                .then(|| Splice::of(Some(&*before.objective), &after.objective)),
-            control: touched.control.then(|| Splice::of(Some(&*before.control), &after.control)),
-            run: touched.run.then(|| Splice::of(Some(&*before.run), &after.run)),
-            plan: touched.plan.then(|| Splice::of(Some(&plan_node(before)), &plan_node(after))),
-            atoms: splices(&touched.atoms, &before.atoms, &after.atoms),
-            bindings: splices(&touched.bindings, &before.bindings, &after.bindings),
+            records: names(touched).map(splice).collect(),
             order: (before.order != after.order).then(|| after.order.to_vec()),
             trail: Tail::between(&before.trail, &after.trail, replaced),
             corrections: Tail::between(&before.corrections, &after.corrections, replaced),
@@ -174,21 +147,14 @@ impl Patch {
         let mut state = before.clone();
         state.serial = Serial(self.to);
         state.seal = self.seal.as_deref().map(Digest::new);
-        if let Some(splice) = &self.objective {
-            state.objective = splice.record(Some(&*before.objective))?;
+        for (name, splice) in &self.records {
+            let old = text(node_of(before, name));
+            let new = match splice {
+                Some(splice) => Some(parsed(&splice.apply(&old)?)?),
+                None => None,
+            };
+            put(&mut state, name, new)?;
         }
-        if let Some(splice) = &self.control {
-            state.control = splice.record(Some(&*before.control))?;
-        }
-        if let Some(splice) = &self.run {
-            state.run = splice.record(Some(&*before.run))?;
-        }
-        if let Some(splice) = &self.plan {
-            state.plan =
-                Some(splice.record(Some(&plan_node(before)))?).filter(|plan| !plan.is_null());
-        }
-        put(&mut state.atoms, &self.atoms)?;
-        put(&mut state.bindings, &self.bindings)?;
         if let Some(order) = &self.order {
             state.order = Arc::new(order.clone());
         }
@@ -198,54 +164,68 @@ impl Patch {
     }
 }
 
-/// Null where there is none.
-fn plan_node(state: &State) -> Node {
-    let plan = state.plan.as_ref();
-    plan.map_or_else(Node::null, |plan| (**plan).clone())
-}
-
 fn digits(state: &State) -> String {
     let seal = state.seal.as_ref().map_or("", Digest::as_str);
     let digits = seal.trim_start_matches("sha256:");
     digits.chars().take(SEAL_DIGITS).collect()
 }
 
-fn splices<T: FieldValue>(
-    ids: &BTreeSet<AtomId>,
-    before: &Records<T>,
-    after: &Records<T>,
-) -> BTreeMap<String, Option<Splice>> {
-    let one = |id: &AtomId| {
-        let new = after.get(id);
-        let splice = new.map(|new| Splice::of(before.get(id).map(|old| &**old), new));
-        (id.as_str().to_owned(), splice)
-    };
-    ids.iter().map(one).collect()
+/// The names of the records that a transition touched.
+fn names(touched: &ChangeSet) -> impl Iterator<Item = String> {
+    let once = [
+        ("objective", touched.objective),
+        ("control", touched.control),
+        ("run", touched.run),
+        ("plan", touched.plan),
+    ];
+    let once = once.into_iter().filter(|(_, is_touched)| *is_touched);
+    let many = [("atoms", &touched.atoms), ("bindings", &touched.bindings)].into_iter();
+    let many = many.flat_map(|(kind, ids)| ids.iter().map(move |id| format!("{kind}/{id}")));
+    once.map(|(name, _)| name.to_owned()).chain(many)
+}
+
+/// A record by its name, if there is one.
+fn node_of(state: &State, name: &str) -> Option<Node> {
+    match (name, name.split_once('/')) {
+        (_, Some(("atoms", id))) => state.atoms.get(id).map(|one| one.node()),
+        (_, Some((_, id))) => state.bindings.get(id).map(|one| one.node()),
+        ("objective", None) => Some(state.objective.node()),
+        ("control", None) => Some(state.control.node()),
+        ("run", None) => Some(state.run.node()),
+        (_, None) => state.plan.as_deref().cloned(),
+    }
+}
+
+/// `None` where the record cannot be read.
+fn put(state: &mut State, name: &str, node: Option<Node>) -> Option<()> {
+    match (name, name.split_once('/'), node) {
+        (_, Some(("atoms", id)), None) => drop(state.atoms.remove(id)),
+        (_, Some((_, id)), None) => drop(state.bindings.remove(id)),
+        (_, Some(("atoms", id)), Some(node)) => {
+            state.atoms.insert(AtomId::new(id), read(&node)?);
+        }
+        (_, Some((_, id)), Some(node)) => {
+            state.bindings.insert(AtomId::new(id), read(&node)?);
+        }
+        ("objective", None, Some(node)) => state.objective = read(&node)?,
+        ("control", None, Some(node)) => state.control = read(&node)?,
+        ("run", None, Some(node)) => state.run = read(&node)?,
+        (_, None, plan) => state.plan = plan.map(Arc::new),
+    }
+    Some(())
 }
 
 /// Empty where there is none.
-fn text<T: FieldValue>(record: Option<&T>) -> String {
-    record.map(|record| doc::write_compact(&record.node())).unwrap_or_default()
+fn text(record: Option<Node>) -> String {
+    record.map(|record| doc::write_compact(&record)).unwrap_or_default()
 }
 
-fn read<T: FieldValue>(text: &str) -> Option<Arc<T>> {
+fn parsed(text: &str) -> Option<Node> {
     let parsed = doc::parse(text, &Limits::default());
-    let node = parsed.node.filter(|_| parsed.faults.is_empty())?;
-    let mut found = Findings::default();
-    T::read(&node, "", &mut found).filter(|_| found.faults.is_empty()).map(Arc::new)
+    parsed.node.filter(|_| parsed.faults.is_empty())
 }
 
-fn put<T: FieldValue>(
-    records: &mut Records<T>,
-    splices: &BTreeMap<String, Option<Splice>>,
-) -> Option<()> {
-    for (id, splice) in splices {
-        let Some(splice) = splice else {
-            records.remove(id.as_str());
-            continue;
-        };
-        let record = splice.record(records.get(id.as_str()).map(|old| &**old))?;
-        records.insert(AtomId::new(id), record);
-    }
-    Some(())
+fn read<T: FieldValue>(node: &Node) -> Option<Arc<T>> {
+    let mut found = Findings::default();
+    T::read(node, "", &mut found).filter(|_| found.faults.is_empty()).map(Arc::new)
 }

@@ -132,6 +132,12 @@ macro_rules! record {
             }
         }
 
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+                self.node().serialize(to)
+            }
+        }
+
         impl $crate::state::value::FieldValue for $name {
             fn form() -> $crate::state::rule::Form {
                 $crate::state::rule::Form::Record(&Self::RULE)

@@ -143,6 +143,41 @@ text_ids! {
     RunId: Form::Text, LessonId: Form::Text, ConsultId: Form::Text, RequestId: Form::Text, Lineage: Form::Text,
 }
 
+/// Types that serde reads and writes, and that hold no number with a fraction, as values of records.
+macro_rules! by_serde {
+    ($($ty:ty),* $(,)?) => {$(
+        impl $crate::state::value::FieldValue for $ty {
+            fn form() -> $crate::state::rule::Form {
+                $crate::state::rule::Form::Any
+            }
+
+            fn read(
+                node: &$crate::doc::Node,
+                pointer: &str,
+                found: &mut $crate::state::fields::Findings,
+            ) -> Option<Self> {
+                let read = serde_json::from_str(&$crate::doc::write_compact(node)).ok();
+                if read.is_none() {
+                    found.wrong_type(pointer, node, "a value of another form");
+                }
+                read
+            }
+
+            fn node(&self) -> $crate::doc::Node {
+                $crate::state::value::node_of(self)
+            }
+        }
+    )*};
+}
+
+pub(crate) use by_serde;
+
+/// A value as serde writes it.
+pub(crate) fn node_of(value: &impl serde::Serialize) -> Node {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    doc::parse(&text, &doc::Limits::default()).node.unwrap_or_else(Node::null)
+}
+
 impl<T: FieldValue> FieldValue for Vec<T> {
     fn form() -> Form {
         Form::List(Box::new(T::form()))

@@ -13,8 +13,7 @@ use super::{
     dispatch,
     judgement::{self, Judgement, RunFacts},
     law_point::{self, PointProgress},
-    phase, planning, probing, question, reconcile, redirect, refine, replan, reprofile, rest,
-    review, run_end,
+    phase, planning, probing, question, reconcile, redirect, refine, replan, rest, run_end,
     transaction::Transaction,
     unrated, usage,
 };
@@ -170,9 +169,9 @@ fn is_opinion_awaited(transaction: &mut Transaction, blocked: &BlockCause) -> bo
         question::drop_it(transaction);
     }
     let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
-    review::is_awaited(transaction, &subject)
+    assess::review_is_awaited(transaction, &subject)
         || assess::is_awaited(transaction, &subject)
-        || reprofile::is_awaited(transaction, &subject)
+        || assess::reprofile_is_awaited(transaction, &subject)
         || refine::is_awaited(transaction, blocked, &subject)
 }
 

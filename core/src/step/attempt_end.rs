@@ -1,24 +1,26 @@
 //! The end of an attempt: the meaning of its outcome (contract §13), and the cost of a failure.
+//! A person is asked where failures are alike.
 
 use alloc::{format, string::String, sync::Arc};
 
 use super::{
-    backoff::backoff_ms,
-    counts::{self, RepairCause},
     failure::{self, Failure, doubt},
-    guidance, patterns, phase, planning, probing, rest,
+    phase, planning, probing,
+    provider_wait::backoff_ms,
+    repair::{self, RepairCause},
+    replan, rest,
     transaction::Transaction,
     unusable, usage,
 };
-use crate::state::limits::INTERRUPTIONS_MAX;
 use crate::{
     doc::Node,
     event::{AgentReport, AnswerDoubt, Event, Misfit, Outcome, Product},
     id::{AttemptId, Epoch},
-    measure,
+    measure, search,
     state::{
-        AtomStatus, BlockedReport, FailureClass, Intent, Role, TryEnd,
+        AtomStatus, BlockedReport, FailureClass, Intent, OnStuck, Role, TryEnd,
         fields::{Extra, Writer},
+        limits::INTERRUPTIONS_MAX,
         record::InDoubtEntry,
     },
     verdict::CommandEnd,
@@ -232,7 +234,7 @@ pub(super) fn fail(
     for_good: bool,
 ) {
     if is_probe(transaction, id) {
-        return probing::failed(transaction, id, &failure.reason, failure.duration_ms);
+        return probing::failed(transaction, id, &failure.reason, failure.outcome.duration_ms);
     }
     let Some(intent) = transaction.land(id) else {
         return;
@@ -260,7 +262,7 @@ pub(super) fn fail(
         phase::count(transaction, &intent.atom);
     } else if !for_good {
         let cause = RepairCause::of("making it again failed");
-        counts::count_repair(transaction, &intent.atom, &intent.context, cause);
+        repair::count_repair(transaction, &intent.atom, &intent.context, cause);
     }
     let has_ended = transaction
         .task_of(&intent.atom)
@@ -271,19 +273,19 @@ pub(super) fn fail(
     transaction.announce(Event::AttemptFailed {
         attempt: intent.id.clone(),
         atom: intent.atom.clone(),
-        ms: Some(failure.duration_ms),
+        ms: Some(failure.outcome.duration_ms),
         class: failure.class,
         reason: shown,
         attempts_left: Some(if has_ended { 0 } else { left }),
         held: confidence.map(|(held, _)| held),
         of: confidence.map(|(_, of)| of),
     });
-    patterns::tell(transaction);
+    failure::tell(transaction);
     if let Some(fingerprint) = fingerprint.as_ref().filter(|_| !is_repair) {
         rest::note(transaction, &intent, failure.mark(fingerprint));
     }
     if !has_ended {
-        guidance::ask_if_alike(transaction, &intent);
+        guidance_ask_if_alike(transaction, &intent);
     }
     if is_repair {
         return;
@@ -361,4 +363,54 @@ fn give_up(transaction: &mut Transaction, intent: &Intent, most: u32) {
     let reason = format!("cut off {most} times: it may be what ends the loop");
     let failure = Failure::without_attempt(FailureClass::Environmental, reason);
     let _ = failure::record(transaction, intent, &failure, true);
+}
+
+// Asks a person for guidance, where further attempts would fail alike.
+//
+// Invariant: no atom is given up before its attempts as long as another choice could be made:
+// outputs may be equal by chance, and the search promises every attempt.
+
+/// Has the atom wait for guidance, if its last two failures in this context are alike, nothing else can be chosen, and no
+/// planner may change the plan.
+/// Its attempts stay.
+fn guidance_ask_if_alike(transaction: &mut Transaction, intent: &Intent) {
+    let asks = transaction.state.objective.constraints.on_stuck() == OnStuck::Ask;
+    let is_plan = transaction.plan_of(&intent.atom).is_some();
+    let may_change = replan::may_change(transaction);
+    if !asks || is_plan || may_change || !failed_alike(transaction, intent) {
+        return;
+    }
+    if has_choice(transaction, intent) {
+        return;
+    }
+    if let Some(task) = transaction.task(&intent.atom) {
+        task.status = AtomStatus::NeedsGuidance;
+        transaction
+            .announce(Event::NeedsGuidance { atom: intent.atom.clone(), question: String::new() });
+    }
+}
+
+/// Failures that count no more, after a retry, are no second ones.
+fn failed_alike(transaction: &Transaction, intent: &Intent) -> bool {
+    let tried = transaction.task_of(&intent.atom);
+    let tried = tried.and_then(|task| task.tried(&intent.context));
+    if tried.is_none_or(|tried| tried.attempts < 2) {
+        return false;
+    }
+    let failures = transaction.state.failures().map(|(_, failure)| failure);
+    let mut of_atom = failures.filter(|failure| {
+        failure.atom == intent.atom && failure.context.as_ref() == Some(&intent.context)
+    });
+    match (of_atom.next(), of_atom.next()) {
+        (Some(last), Some(before)) => {
+            last.fingerprint.is_some() && last.fingerprint == before.fingerprint
+        }
+        _ => false,
+    }
+}
+
+/// Whether something else could be chosen, if the atom failed for good. A rest can be ended for that.
+fn has_choice(transaction: &Transaction, intent: &Intent) -> bool {
+    let conflicts = search::lasting_conflicts(transaction);
+    rest::is_selection_left(transaction, intent, conflicts, true)
 }

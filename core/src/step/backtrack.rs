@@ -71,20 +71,9 @@ fn first_set_aside(transaction: &Transaction, of_all: bool) -> (Option<Ix>, Opti
 
 /// Finds another selection; `None` when nothing is left to try.
 pub(super) fn find(transaction: &Transaction, blocked: &BlockCause) -> Option<Selection> {
-    let graph = Arc::clone(&transaction.graph);
-    let conflicts = search::conflicts(
-        &graph,
-        &transaction.state,
-        &transaction.valid_contexts,
-        &transaction.refuted,
-    );
+    let conflicts = search::conflicts(transaction);
     let rank = rank(transaction, blocked);
-    let space = search::SearchSpace {
-        graph: &graph,
-        state: &transaction.state,
-        conflicts: &conflicts,
-        plans_again: !rest::is_any(transaction),
-    };
+    let space = transaction.space(&conflicts, !rest::is_any(transaction));
     let prefer = transaction.selection();
     // First all selections of existing fragments are tried, then replanning, and only then other choices below a plan. While
     // something rests nothing is planned again.
@@ -161,19 +150,8 @@ pub(super) fn adopt(transaction: &mut Transaction) -> bool {
 
 /// Selects one choice of a group, where some selection with it has no conflict. True if it did.
 pub(super) fn take(transaction: &mut Transaction, group: Ix, choice: Ix, because: &str) -> bool {
-    let graph = Arc::clone(&transaction.graph);
-    let conflicts = search::conflicts(
-        &graph,
-        &transaction.state,
-        &transaction.valid_contexts,
-        &transaction.refuted,
-    );
-    let space = search::SearchSpace {
-        graph: &graph,
-        state: &transaction.state,
-        conflicts: &conflicts,
-        plans_again: false,
-    };
+    let conflicts = search::conflicts(transaction);
+    let space = transaction.space(&conflicts, false);
     let fixed = Selection::from([(group, choice)]);
     let prefer = transaction.selection();
     let Some(selection) = search::choose_with(space, &prefer, &BTreeMap::new(), &fixed) else {

@@ -3,21 +3,24 @@
 //! Invariant: one question at a time. It is in the state before it is asked; an answer to any other question is void. An
 //! answer that cannot be used fails no attempt and no base case. Not here: how it is asked (the shell).
 
+use alloc::string::{String, ToString};
+
 use super::{
-    assess,
-    backoff::backoff_ms,
-    delivery, gate,
-    question::{self, NewQuestion},
-    refine, reprofile, review, summarise,
+    account, assess, delivery, gate,
+    provider_wait::backoff_ms,
+    question, refine,
     transaction::Transaction,
     unrated::{self, UnratedLeaf},
-    usage, words,
+    usage,
 };
 use crate::{
     event::{AgentEnd, ConsultAnswer, ConsultEnd},
-    id::{AgentName, ConsultId},
+    id::{AgentName, ConsultId, Digest},
     rating,
-    state::{AgentWait, Check, Consult, Rating, Role, RunStatus},
+    state::{
+        AgentWait, Check, Consult, Rating, Role, RunStatus, WordedAnswer, WordingRecord,
+        final_result::{FinalOutput, FinalResultRecord},
+    },
     verdict, wording,
     world::Unavailable,
 };
@@ -55,9 +58,9 @@ pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
     }
     match asked.role {
         Role::Refine => return refine::is_asked(transaction, asked),
-        Role::Validate => return review::is_asked(transaction, asked),
+        Role::Validate => return assess::review_is_asked(transaction, asked),
         Role::Assess => return assess::is_asked(transaction, asked),
-        Role::Profile => return reprofile::is_asked(transaction, asked),
+        Role::Profile => return assess::reprofile_is_asked(transaction, asked),
         _ => {}
     }
     let leaf = asked.leaf.as_ref();
@@ -70,7 +73,7 @@ pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
 
 fn is_asked_of_step(transaction: &Transaction, asked: &Consult) -> bool {
     match asked.role {
-        Role::Summarise => summarise::is_asked(transaction, asked),
+        Role::Summarise => question::is_asked(transaction, asked),
         _ => gate::is_asked(transaction, asked),
     }
 }
@@ -94,20 +97,9 @@ fn ask(transaction: &mut Transaction, wanted: &UnratedLeaf) {
     let tree = wanted.basis.tree();
     let commit = tree.and_then(|tree| delivery::commit_of(transaction, tree));
     let subject = Consult::subject_of_leaf(&leaf, &on, &agent);
-    question::put(
-        transaction,
-        NewQuestion {
-            role: Role::Judge,
-            agent,
-            subject,
-            n: asked + 1,
-            atom: None,
-            leaf: Some(leaf),
-            on: Some(on),
-            commit,
-            about: wanted.check.title(),
-        },
-    );
+    let (n, leaf, on) = (asked + 1, Some(leaf), Some(on));
+    let new = question::of_plan(transaction, Role::Judge, agent, subject);
+    question::put(transaction, Consult { n, leaf, on, commit, ..new }, &wanted.check.title());
 }
 
 /// Takes the answer to the question in flight; that to any other is void.
@@ -122,13 +114,18 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
         return;
     };
     match asked.role {
-        Role::Summarise => return summarise::answered(transaction, &asked, end),
+        Role::Summarise => return question::answered(transaction, &asked, end),
         Role::Validate if asked.atom.is_some() => return gate::answered(transaction, &asked, end),
+        Role::Refine | Role::Validate | Role::Assess | Role::Profile
+            if !is_wanted(transaction, &asked) =>
+        {
+            return;
+        }
         Role::Refine => return refine::answered(transaction, &asked, end),
-        Role::Validate => return review::answered(transaction, &asked, end),
+        Role::Validate => return assess::review_answered(transaction, &asked, end),
         Role::Assess => return assess::answered(transaction, &asked, end),
-        Role::Profile => return reprofile::answered(transaction, &asked, end),
-        Role::Answer => return words::answered(transaction, &asked, end),
+        Role::Profile => return assess::reprofile_answered(transaction, &asked, end),
+        Role::Answer => return words_answered(transaction, &asked, end),
         _ => {}
     }
     let leaf = asked.leaf.as_ref().and_then(|leaf| question::leaf_of(transaction, leaf));
@@ -203,5 +200,89 @@ pub(super) fn forget_silence(transaction: &mut Transaction) {
     let is_silent = |one: &Rating| one.score.is_none();
     if transaction.state.run.ratings.iter().any(is_silent) {
         transaction.run().ratings.retain(|one| !is_silent(one));
+    }
+}
+
+// The question for the wording of the final answer, and what its answer changes (contract §9.27).
+//
+// Invariant: the run has ended before it is asked. Whatever comes of it, the result stays but for its text and notes.
+
+/// The answer of a result: by code, with the words of an agent about this very ending if there are any.
+pub(super) fn of(transaction: &Transaction, result: &FinalResultRecord) -> FinalOutput {
+    let mut output = account::of(transaction, result);
+    let asked =
+        known(transaction).filter(|known| known.subject == wording::subject(&transaction.state));
+    if let Some(words) = asked.and_then(|asked| asked.words.as_ref()) {
+        words.put_into(&mut output);
+    }
+    output
+}
+
+/// Puts the question about the ending of this commit, once.
+pub(super) fn words_ask(transaction: &mut Transaction) {
+    let state = &transaction.state;
+    let agent = transaction.session.agents.in_role(Role::Answer).cloned();
+    let is_asked = wording::is_wanted(state) && wording::is_worded(&state.run);
+    let Some(agent) = agent.filter(|_| is_asked) else {
+        return;
+    };
+    let subject = wording::subject(state);
+    if known(transaction).is_some_and(|known| known.subject == subject)
+        || !usage::can_pay(transaction, Role::Answer, &agent)
+    {
+        return;
+    }
+    let of_plan = question::of_plan(transaction, Role::Answer, agent.clone(), subject.clone());
+    let commit = transaction.state.run.result().cloned();
+    let about = Consult::about_whole_plan(Role::Answer).unwrap_or_default();
+    question::put(transaction, Consult { commit, ..of_plan }, about);
+    note(transaction, subject, agent, Err(String::new()));
+}
+
+fn known(transaction: &Transaction) -> Option<&WordingRecord> {
+    transaction.state.run.judging.as_ref()?.wording.as_ref()
+}
+
+/// `words`: the answer, or why none was used.
+fn note(
+    transaction: &mut Transaction,
+    subject: Digest,
+    agent: AgentName,
+    words: Result<WordedAnswer, String>,
+) {
+    let record = WordingRecord {
+        subject,
+        agent,
+        at: transaction.at().into(),
+        because: words.as_ref().err().cloned().unwrap_or_default(),
+        words: words.ok(),
+        extra: Default::default(),
+    };
+    transaction.run().judging_mut().wording = Some(record);
+}
+
+/// Takes the words for this very ending; those for any other are void. Nobody is asked again.
+pub(super) fn words_answered(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
+    if !wording::is_of_ending(&transaction.state, asked) {
+        return;
+    }
+    let compares = wording::compares(&transaction.state);
+    let read = question::once(end.answer);
+    let read = read.and_then(|node| wording::read(&node, compares));
+    let unused = read.as_ref().err().cloned().unwrap_or_default();
+    question::tell(transaction, asked, &unused, end.duration_ms);
+    note(transaction, asked.subject.clone(), asked.agent.clone(), read);
+}
+
+/// Takes the question back: the answer by code stays.
+pub(super) fn withdraw(transaction: &mut Transaction) {
+    let asked = transaction.state.run.consult.clone();
+    let Some(asked) = asked.filter(|asked| asked.role == Role::Answer) else {
+        return;
+    };
+    question::drop_it(transaction);
+    if known(transaction).is_some_and(|known| known.subject == asked.subject) {
+        let because = "the loop ended before its answer".to_string();
+        note(transaction, asked.subject, asked.agent, Err(because));
     }
 }

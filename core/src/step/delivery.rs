@@ -6,7 +6,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{backoff::backoff_ms, law_record, transaction::Transaction, unrated};
+use super::{law_record, provider_wait::backoff_ms, transaction::Transaction, unrated};
 use crate::{
     event::Event,
     graph::Ix,

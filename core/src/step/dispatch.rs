@@ -5,18 +5,17 @@
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{
-    attempt_start::{NewAttempt, title_of},
-    delivery, gate, phase, probing, summarise,
+    attempt_start::{self, title_of},
+    delivery, gate, phase, probing, question,
     transaction::Transaction,
     usage::{self, Reservation},
-    worth,
 };
 use crate::{
     event::{Event, StartReason},
     graph::{Ix, active::ActiveGraph, overlap},
     id::{AtomId, CommitId, Digest},
     measure,
-    state::{AtomStatus, Role, SideEffect, Try, UsageLimit},
+    state::{AtomStatus, Intent, Role, SideEffect, Try, UsageLimit},
     world::{self, Unavailable, speculation::Speculation},
 };
 
@@ -125,7 +124,7 @@ fn start_or_wait(
         || is_fragile && !transaction.state.run.in_flight.is_empty()
         || is_repair && *is_repairing
         || is_in_the_way(transaction, id)
-        || summarise::is_awaited(transaction, x);
+        || question::summarise_is_awaited(transaction, x);
     if must_wait {
         return free;
     }
@@ -141,7 +140,7 @@ fn speculate(transaction: &mut Transaction, free: usize) {
     let mut free = free.saturating_sub(transaction.state.run.waits.len());
     for speculation in transaction.speculations().iter() {
         for (x, head) in startable_beside(transaction, speculation) {
-            if free == 0 || !worth::is_worth(transaction, speculation) {
+            if free == 0 || !probing::is_worth(transaction, speculation) {
                 break;
             }
             let context = speculation.active.context(x);
@@ -203,8 +202,9 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
     };
     let reserved = Reservation::of(transaction, &atom).usage;
     let description = title_of(transaction, &atom);
-    let attempt = NewAttempt { atom, context, choices, n, effect, base, role, agent, reserved };
-    let id = attempt.begin(transaction);
+    let new = Intent { atom, context, choices, n, effect, base, ..Intent::default() };
+    let new = Intent { role, agent, reserved, ..new };
+    let id = attempt_start::begin(transaction, new);
     transaction.announce(Event::AttemptStarted {
         attempt: id,
         atom: graph.id(x).clone(),
@@ -330,7 +330,7 @@ pub(super) fn can_start(transaction: &Transaction) -> bool {
 fn can_speculate(transaction: &Transaction) -> bool {
     let speculations = transaction.speculations();
     let mut worthy =
-        speculations.iter().filter(|speculation| worth::is_worth(transaction, speculation));
+        speculations.iter().filter(|speculation| probing::is_worth(transaction, speculation));
     worthy.any(|speculation| {
         let landing_context = transaction.landing_context(&speculations);
         let mut tasks = transaction.graph.tasks();

@@ -1,17 +1,17 @@
 //! Failures and doubts in the trail. Not here: the cost of a failure (`attempt_end`).
 
-use alloc::{boxed::Box, format, string::String, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, format, string::String, vec::Vec};
 
-use super::{law_point, patterns, transaction::Transaction};
+use super::{law_point, trail, transaction::Transaction};
 use crate::{
     doc::{self, Node},
-    event::{AgentReport, Event, FILES_MAX, NotTaken, Outcome},
+    event::{Event, FILES_MAX, Outcome},
     fingerprint,
-    id::Digest,
+    id::{AtomId, Digest},
     search,
     state::{
-        AtomStatus, EntryKind, FailureClass, Intent, SideFile, Usage,
-        record::{EvidenceRecord, FailureEntry, InDoubtEntry, ToolCall},
+        AtomStatus, EntryKind, FailureClass, Intent, PatternRecord,
+        record::{EvidenceRecord, FailureEntry, InDoubtEntry},
     },
     verdict::CommandEnd,
 };
@@ -25,44 +25,21 @@ pub(super) struct Failure {
     /// Whether the form of its answer alone was wrong.
     pub(super) by_form: bool,
     pub(super) reason: String,
-    pub(super) excerpt: String,
-    /// The whole output of which `excerpt` is a part.
-    pub(super) whole: Option<SideFile>,
     pub(super) criteria: Vec<EvidenceRecord>,
-    /// The files that it had changed.
-    pub(super) changed: Arc<Vec<String>>,
-    pub(super) not_taken: NotTaken,
-    pub(super) duration_ms: u64,
-    /// Whether it was started at all.
-    pub(super) was_started: bool,
-    pub(super) report: Option<AgentReport>,
-    pub(super) usage: Usage,
-    pub(super) tried: Vec<ToolCall>,
+    /// The outcome of its attempt; of one that was judged with the output of its checks.
+    pub(super) outcome: Outcome,
 }
 
 impl Failure {
     /// A failure with all that is known of its attempt.
     pub(super) fn of(outcome: &Outcome, class: FailureClass, reason: String) -> Self {
-        Self {
-            class,
-            by_form: false,
-            reason,
-            excerpt: outcome.excerpt.clone(),
-            whole: outcome.whole.clone(),
-            criteria: Vec::new(),
-            changed: outcome.changed.clone(),
-            not_taken: outcome.not_taken.clone(),
-            duration_ms: outcome.duration_ms,
-            was_started: !matches!(outcome.how, CommandEnd::NotRun(_)),
-            report: outcome.report.clone(),
-            usage: outcome.usage.clone(),
-            tried: outcome.tried.clone(),
-        }
+        let (by_form, criteria, outcome) = (false, Vec::new(), outcome.clone());
+        Self { class, by_form, reason, criteria, outcome }
     }
 
     /// The reason, with what is not taken.
     pub(super) fn told_reason(&self) -> String {
-        self.not_taken.after(&self.reason, usize::MAX)
+        self.outcome.not_taken.after(&self.reason, usize::MAX)
     }
 
     /// The digest that failures have in common that are alike: of the checks that do not hold, else the fingerprint.
@@ -85,21 +62,7 @@ impl Failure {
 
     /// A failure that no attempt made.
     pub(super) fn without_attempt(class: FailureClass, reason: String) -> Self {
-        Self {
-            class,
-            by_form: false,
-            reason,
-            excerpt: String::new(),
-            whole: None,
-            criteria: Vec::new(),
-            changed: Arc::default(),
-            not_taken: NotTaken::default(),
-            duration_ms: 0,
-            was_started: false,
-            report: None,
-            usage: Usage::default(),
-            tried: Vec::new(),
-        }
+        Self::of(&Outcome::ended(CommandEnd::NotRun(String::new()), 0), class, reason)
     }
 }
 
@@ -113,8 +76,8 @@ pub(super) fn record(
     let conflict = transaction
         .ix(&intent.atom)
         .map(|x| search::conflict(&transaction.graph, x, &intent.choices));
-    let files = files_named(transaction, &failure.excerpt);
-    let report = failure.report.as_ref();
+    let files = files_named(transaction, &failure.outcome.excerpt);
+    let report = failure.outcome.report.as_ref();
     let mut entry = FailureEntry {
         atom: intent.atom.clone(),
         attempt: intent.id.clone(),
@@ -123,11 +86,11 @@ pub(super) fn record(
         class: failure.class,
         reason: failure.reason.clone(),
         context: Some(intent.context.clone()),
-        output: failure.excerpt.clone(),
-        whole: failure.whole.clone(),
+        output: failure.outcome.excerpt.clone(),
+        whole: failure.outcome.whole.clone(),
         criteria: failure.criteria.iter().map(EvidenceRecord::node).collect(),
         files,
-        changed: failure.changed.iter().take(FILES_MAX).cloned().collect(),
+        changed: failure.outcome.changed.iter().take(FILES_MAX).cloned().collect(),
         conflict: conflict.filter(|_| has_ended),
         fingerprint: None,
         summary: report.map_or_else(String::new, |report| report.summary.clone()),
@@ -136,11 +99,11 @@ pub(super) fn record(
         unclear: report.is_some_and(|report| report.clarity.is_partial()),
         by_form: failure.by_form,
         agent: intent.agent.clone(),
-        tried: failure.tried.clone(),
-        usage: failure.usage.clone(),
+        tried: failure.outcome.tried.clone(),
+        usage: failure.outcome.usage.clone(),
     };
     entry.fingerprint = Some(fingerprint::of(&entry));
-    patterns::count(transaction, &entry);
+    count(transaction, &entry);
     law_point::count(transaction, &entry);
     // The names of leftovers may differ from one time to the next.
     entry.reason = failure.told_reason();
@@ -185,4 +148,59 @@ pub(super) fn doubt(transaction: &mut Transaction, doubt: InDoubtEntry) {
             why: "it was taken out while its effect outside was under way: look whether that happened".into(),
         },
     });
+}
+
+// Counts failures that are alike, over all atoms, and tells once when several atoms fail so.
+//
+// Invariant: nothing is decided by these counts.
+
+/// Kinds of failures that are kept, the newest.
+const PATTERNS_MAX: usize = 50;
+/// Atoms that one kind names.
+const ATOMS_MAX: usize = 20;
+/// So many atoms that fail alike have one cause.
+const ATOMS_TOLD: usize = 3;
+
+pub(super) fn count(transaction: &mut Transaction, failure: &FailureEntry) {
+    let Some(fingerprint) = &failure.fingerprint else {
+        return;
+    };
+    let patterns: &mut Vec<PatternRecord> = &mut transaction.run().patterns;
+    let known = patterns.iter().position(|one| one.fingerprint == *fingerprint);
+    let mut pattern = known.map_or_else(
+        || PatternRecord {
+            fingerprint: fingerprint.clone(),
+            failures: 0,
+            atoms: Vec::new(),
+            reason: String::new(),
+            told: false,
+            extra: Default::default(),
+        },
+        |place| patterns.remove(place),
+    );
+    pattern.failures += 1;
+    pattern.reason = trail::first_line(&failure.reason);
+    if !pattern.atoms.contains(&failure.atom) && pattern.atoms.len() < ATOMS_MAX {
+        pattern.atoms.push(failure.atom.clone());
+        pattern.atoms.sort_by(AtomId::cmp_naturally);
+    }
+    patterns.push(pattern);
+    let over = patterns.len().saturating_sub(PATTERNS_MAX);
+    patterns.drain(..over);
+}
+
+/// Tells what several atoms have in common, once; after the failure that it follows from.
+pub(super) fn tell(transaction: &mut Transaction) {
+    let is_news = |one: &PatternRecord| !one.told && one.atoms.len() >= ATOMS_TOLD;
+    if !transaction.state.run.patterns.iter().any(is_news) {
+        return;
+    }
+    let patterns: &mut Vec<PatternRecord> = &mut transaction.run().patterns;
+    let news = patterns.iter_mut().filter(|one| is_news(one));
+    let told = news.map(|one| {
+        one.told = true;
+        Event::Pattern { atoms: one.atoms.clone(), reason: one.reason.clone() }
+    });
+    let told: Vec<Event> = told.collect();
+    told.into_iter().for_each(|event| transaction.announce(event));
 }

@@ -1,4 +1,5 @@
-//! The gate before a planner's plan: nothing of it starts before it was looked at (contract §9.25).
+//! The gate before a planner's plan: nothing of it starts before it was looked at (contract §9.25). Marks that
+//! ask a person to look.
 //!
 //! Invariant: a gate opens by one commit, on the answer or on the default path. It is no part of the measure, and no
 //! answer solves an atom, takes a choice away or ends the run.
@@ -9,22 +10,22 @@ use alloc::{
 };
 
 use super::{
-    attention,
     plan_report::{PlanReport, announce, report},
     planning,
-    question::{self, NewQuestion, UNPAID},
+    question::{self, UNPAID},
     transaction::Transaction,
     usage,
 };
 use crate::{
     doc::Node,
-    event::ConsultEnd,
+    event::{ConsultEnd, Event},
     graph::unjudged::{self, UnjudgedPlan},
     id::AtomId,
     profile,
-    search::rounds,
+    search::ranking,
     state::{
         ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, JudgingLevel, Role,
+        Task,
         atom::{AttentionCause, AttentionMark},
     },
     validation,
@@ -88,9 +89,9 @@ pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
     }
     let about = question::about_step(transaction, Role::Validate, &plan.atom);
     let subject = plan.subject.clone();
-    let of_plan = NewQuestion::of_plan(transaction, Role::Validate, agent, subject);
-    let new = NewQuestion { atom: Some(plan.atom.clone()), about, ..of_plan };
-    question::put_or_wait(transaction, new);
+    let of_plan = question::of_plan(transaction, Role::Validate, agent, subject);
+    let new = Consult { atom: Some(plan.atom.clone()), ..of_plan };
+    question::put_or_wait(transaction, new, &about);
 }
 
 /// The answer to a question about a plan.
@@ -166,7 +167,7 @@ fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanRepo
     if !again {
         advise(transaction, &judged.issues);
         if judged.by == JudgedBy::Model {
-            attention::mark(transaction, marks(&judged.issues));
+            mark_tasks(transaction, marks(&judged.issues));
         }
     }
     report(transaction, &plan.atom, plan.subject.clone(), judged);
@@ -186,7 +187,7 @@ fn may_plan_again(transaction: &Transaction, plan: &UnjudgedPlan) -> bool {
     };
     let pays = |agent| usage::lacking_for(transaction, Role::Planner, agent).is_none();
     let (_, agent) = usage::agent_of(transaction, &plan.atom);
-    rounds::has_round_left(&transaction.state, step, context) && agent.as_ref().is_none_or(pays)
+    ranking::has_round_left(&transaction.state, step, context) && agent.as_ref().is_none_or(pays)
 }
 
 /// Marks of the tasks that are tried with a heavy issue.
@@ -215,4 +216,39 @@ fn advise(transaction: &mut Transaction, issues: &[IssueRecord]) {
     advisories.extend(repairs);
     let old = advisories.len().saturating_sub(ADVISORIES_MAX);
     advisories.drain(..old);
+}
+
+// Marks that ask a person to look at an atom (contract §9.29).
+//
+// Invariant: a mark ranks and tells. It solves nothing, ends nothing, and takes no choice away.
+
+/// Marks atoms, solved or not.
+pub(super) fn mark_tasks(transaction: &mut Transaction, marks: Vec<(AtomId, AttentionMark)>) {
+    let is_task = |id: &AtomId| transaction.state.atom(id).is_some_and(|one| one.task().is_some());
+    let marks: Vec<_> = marks.into_iter().filter(|(id, _)| is_task(id)).collect();
+    for (id, mark) in marks {
+        let set = |task: &mut Task| task.attention = Some(mark.clone());
+        if transaction.state.bindings.contains_key(&id) {
+            transaction.change_binding(&id, |binding| {
+                alloc::sync::Arc::make_mut(&mut binding.of).task_mut().map(set);
+            });
+        } else {
+            transaction.task(&id).map(set);
+        }
+        transaction.announce(Event::Attention {
+            atom: id,
+            cause: mark.because,
+            because: mark.text,
+        });
+    }
+}
+
+/// Tells that tasks wait for a person's answer.
+pub(super) fn tell(transaction: &mut Transaction, asked: &[AtomId]) {
+    for id in asked {
+        let task = transaction.task_of(id);
+        let newest = task.and_then(|task| task.questions.last());
+        let question = newest.map_or_else(String::new, |one| one.question.clone());
+        transaction.announce(Event::NeedsGuidance { atom: id.clone(), question });
+    }
 }

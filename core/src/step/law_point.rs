@@ -75,10 +75,7 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
     let point = LawPoint {
         subject,
         pass: transaction.state.run.pass,
-        d: numbers.d,
-        p: numbers.p,
-        omega: numbers.omega,
-        l: numbers.l,
+        loss: numbers.loss.clone(),
         grad_d: numbers.grad_d,
         grad_l: numbers.grad_l,
         gradient: numbers.gradient,
@@ -219,16 +216,13 @@ fn keep(transaction: &mut Transaction, point: &LawPoint, numbers: &LawNumbers) {
     }
     law.curve.push(CurvePoint {
         pass: point.pass,
-        d: numbers.d,
-        p: numbers.p,
-        omega: numbers.omega,
-        l: numbers.l,
+        loss: numbers.loss.clone(),
         directive: numbers.directive,
         extra: Default::default(),
     });
-    if law.best.as_ref().is_none_or(|best| numbers.d <= best.d) {
+    if law.best.as_ref().is_none_or(|best| numbers.loss.d <= best.d) {
         law.best = Some(NearestCommit {
-            d: numbers.d,
+            d: numbers.loss.d,
             pass: point.pass,
             serial,
             commit,
@@ -240,10 +234,10 @@ fn keep(transaction: &mut Transaction, point: &LawPoint, numbers: &LawNumbers) {
 fn tell(transaction: &mut Transaction, point: &LawPoint) {
     transaction.announce(Event::Law {
         pass: point.pass,
-        d: point.d.text(),
-        p: point.p.text(),
-        omega: point.omega.text(),
-        l: point.l.text(),
+        d: point.loss.d.text(),
+        p: point.loss.p.text(),
+        omega: point.loss.omega.text(),
+        l: point.loss.l.text(),
         gradient: point.gradient,
         grad_d: point.prev_directive.map(|_| point.grad_d.text()),
         directive: point.directive,

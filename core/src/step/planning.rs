@@ -11,7 +11,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{counts, failure::Failure, plan_report, transaction::Transaction};
+use super::{failure::Failure, plan_report, repair, transaction::Transaction};
 use crate::{
     difference,
     doc::Fault,
@@ -26,7 +26,7 @@ use crate::{
     measure::granted,
     search::{
         self,
-        rounds::{self, Round},
+        ranking::{self, Round},
     },
     state::{
         Atom, EntryKind, FailureClass, Intent, PlanningStep,
@@ -85,13 +85,11 @@ fn refusal(outcome: &Outcome, faults: &[Fault]) -> Failure {
     let rest = if lines.len() > 1 { &*lines } else { &[] };
     let whole: String = rest.join("\n").chars().take(FAULTS_CHARS_MAX).collect();
     let reason = format!("its plan cannot be used: {first}{more}");
-    Failure {
-        excerpt: whole,
-        // The output of the planner is kept among the attempt's own files; the faults stand here.
-        whole: None,
-        changed: Arc::default(),
-        ..Failure::of(outcome, FailureClass::Logical, reason)
-    }
+    let mut failure = Failure::of(outcome, FailureClass::Logical, reason);
+    // The output of the planner is kept among the attempt's own files; the faults stand here.
+    (failure.outcome.excerpt, failure.outcome.whole) = (whole, None);
+    failure.outcome.changed = Arc::default();
+    failure
 }
 
 /// Adds all of the fragment, or nothing.
@@ -104,7 +102,7 @@ fn materialise(
     if transaction.land(&intent.id).is_none() {
         return;
     }
-    counts::count_success(transaction, intent);
+    repair::count_success(transaction, intent);
     let AcceptedFragment { atoms, mut fragment, issues, in_spite_of } = taken;
     plan_report::begin(transaction, &mut fragment, issues.len());
     let ids = fragment.parts.clone();
@@ -180,7 +178,7 @@ pub(super) fn is_planned_again(transaction: &Transaction, selection: &Selection)
     let active = ActiveGraph::of(graph, selection.clone());
     plans.any(|x| {
         let plan = transaction.plan_of(graph.id(x)).zip(active.context(x));
-        let round = plan.map(|(plan, context)| rounds::round(&transaction.state, plan, context));
+        let round = plan.map(|(plan, context)| ranking::round(&transaction.state, plan, context));
         matches!(round, Some(Round::Made { may_plan_again: true }))
     })
 }
@@ -197,7 +195,7 @@ pub(super) fn plan_again(transaction: &mut Transaction, selection: &Selection, b
             continue;
         };
         let is_leaf = plan.in_force().is_none();
-        match rounds::round(&transaction.state, plan, &context) {
+        match ranking::round(&transaction.state, plan, &context) {
             Round::Made { may_plan_again: true } => {
                 begin(transaction, x, &context, because);
                 transaction.run().begin_pass();

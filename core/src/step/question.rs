@@ -1,4 +1,5 @@
-//! A question to a judging role: put into the state before it is asked, and told when it came to its end.
+//! A question to a judging role: put into the state before it is asked, and told when it came to its end. The question
+//! for the results of a phase in short.
 //!
 //! Not here: when one is put, and what follows from an answer (`consult`, `gate`).
 
@@ -8,15 +9,20 @@ use alloc::{
 };
 
 use super::{
-    attempt_start::title_of, backoff::backoff_ms, provider_wait, transaction::Transaction, usage,
+    attempt_start::title_of, provider_wait, provider_wait::backoff_ms, transaction::Transaction,
+    usage,
 };
 use crate::{
     doc::{self, Node},
     event::{AgentEnd, ConsultAnswer, ConsultEnd, Event},
-    graph::Graph,
-    id::{AgentName, AtomId, CommitId, Digest},
-    state::{Check, Consult, Leaf, Role, RunStatus, State, check::Thousandths},
-    world::GateWait,
+    graph::{Graph, Ix, NodeKind},
+    id::{AgentName, AtomId, ConsultId, Digest},
+    phase_summary,
+    state::{Check, Consult, Leaf, PhaseSummary, Role, RunStatus, State, check::Thousandths},
+    world::{
+        GateWait,
+        long_phase::{self, LongPhase},
+    },
 };
 
 /// The reason why an agent that costs too much is not asked.
@@ -24,41 +30,28 @@ pub(super) const UNPAID: &str = "what is left of the budget does not suffice";
 /// Keys of an atom that change nothing of it.
 const REMARKS: [&str; 3] = ["notes", "attention", "questions"];
 
-/// A question that is put into the state.
-pub(super) struct NewQuestion {
-    pub(super) role: Role,
-    pub(super) agent: AgentName,
-    pub(super) subject: Digest,
-    /// How often the same is asked.
-    pub(super) n: u32,
-    pub(super) atom: Option<AtomId>,
-    pub(super) leaf: Option<Digest>,
-    pub(super) on: Option<String>,
-    pub(super) commit: Option<CommitId>,
-    /// Its subject in words.
-    pub(super) about: String,
-}
-
-impl NewQuestion {
-    /// A question about the whole plan, on the newest result.
-    pub(super) fn of_plan(
-        transaction: &Transaction,
-        role: Role,
-        agent: AgentName,
-        subject: Digest,
-    ) -> Self {
-        let about = Consult::about_whole_plan(role).unwrap_or_default();
-        Self {
-            role,
-            agent,
-            subject,
-            n: 1,
-            atom: None,
-            leaf: None,
-            on: None,
-            commit: transaction.state.run.head.clone(),
-            about: about.to_string(),
-        }
+/// A question about the whole plan, on the newest result; its id and its time come when it is put.
+pub(super) fn of_plan(
+    transaction: &Transaction,
+    role: Role,
+    agent: AgentName,
+    subject: Digest,
+) -> Consult {
+    let run = &transaction.state.run;
+    Consult {
+        id: ConsultId::new(""),
+        role,
+        subject,
+        epoch: run.epoch,
+        n: 1,
+        atom: None,
+        leaf: None,
+        on: None,
+        commit: run.head.clone(),
+        reserved: run.estimate(role, Some(&agent)),
+        agent,
+        at: String::new(),
+        extra: Default::default(),
     }
 }
 
@@ -82,7 +75,7 @@ pub(super) fn subject_of_plan(state: &State, graph: &Graph) -> Digest {
 }
 
 /// Puts a question, or waits where its agent was silent just now.
-pub(super) fn put_or_wait(transaction: &mut Transaction, new: NewQuestion) {
+pub(super) fn put_or_wait(transaction: &mut Transaction, new: Consult, about: &str) {
     let waits = transaction.session.gate.as_ref();
     let waits = waits.filter(|wait| wait.subject == new.subject && wait.role == new.role);
     let active_ms = transaction.session.active_ms;
@@ -90,33 +83,27 @@ pub(super) fn put_or_wait(transaction: &mut Transaction, new: NewQuestion) {
         return;
     }
     let n = waits.map_or(0, |wait| wait.asked) + 1;
-    put(transaction, NewQuestion { n, ..new });
+    put(transaction, Consult { n, ..new }, about);
 }
 
-/// The outcome of putting a question about the whole plan.
-pub(super) enum AskOutcome {
-    Awaited,
-    /// No agent is configured for it.
-    Nobody,
-    /// This agent costs more than is left of the budget.
-    Unpaid(AgentName),
-}
-
-/// Puts a question about the whole plan, or waits for its agent.
-pub(super) fn ask_about_plan(
+/// Puts a question about the whole plan, where somebody is there for it. True while its answer is awaited. `unpaid` takes
+/// an agent that costs more than is left of the budget.
+pub(super) fn is_awaited(
     transaction: &mut Transaction,
     role: Role,
     subject: &Digest,
-) -> AskOutcome {
+    unpaid: impl FnOnce(&mut Transaction, AgentName),
+) -> bool {
     let Some(agent) = transaction.session.agents.in_role(role).cloned() else {
-        return AskOutcome::Nobody;
+        return false;
     };
     if !usage::can_pay(transaction, role, &agent) {
-        return AskOutcome::Unpaid(agent);
+        unpaid(transaction, agent);
+        return false;
     }
-    let new = NewQuestion::of_plan(transaction, role, agent, subject.clone());
-    put_or_wait(transaction, new);
-    AskOutcome::Awaited
+    let new = of_plan(transaction, role, agent, subject.clone());
+    put_or_wait(transaction, new, Consult::about_whole_plan(role).unwrap_or_default());
+    true
 }
 
 /// Whether a question is about the plan as it stands.
@@ -204,34 +191,19 @@ pub(super) fn drop_it(transaction: &mut Transaction) {
 }
 
 /// Puts a question into the state: it is asked after the commit. It waits as long as its agent does.
-pub(super) fn put(transaction: &mut Transaction, new: NewQuestion) {
+/// `about`: its subject in words.
+pub(super) fn put(transaction: &mut Transaction, new: Consult, about: &str) {
     let is_running = transaction.state.run.status == RunStatus::Running;
     if is_running && transaction.session.provider_wait(&new.agent).is_some() {
         return;
     }
-    let at: String = transaction.at().into();
-    let reserved = transaction.state.run.estimate(new.role, Some(&new.agent));
-    let run = transaction.run();
-    let consult = Consult {
-        id: run.next_consult(),
-        role: new.role,
-        subject: new.subject,
-        agent: new.agent,
-        epoch: run.epoch,
-        n: new.n,
-        atom: new.atom,
-        leaf: new.leaf,
-        on: new.on,
-        commit: new.commit,
-        reserved,
-        at,
-        extra: Default::default(),
-    };
+    let at = transaction.at().into();
+    let consult = Consult { id: transaction.run().next_consult(), at, ..new };
     transaction.announce(Event::Consulting {
         consult: consult.id.clone(),
         role: consult.role,
         agent: consult.agent.clone(),
-        about: new.about,
+        about: about.into(),
     });
     transaction.run().consult = Some(consult);
 }
@@ -282,4 +254,69 @@ pub(super) fn leaf_of(transaction: &Transaction, key: &Digest) -> Option<Check> 
     let check = transaction.state.objective.base_case.as_ref()?;
     let mut leaves = check.leaves().into_iter();
     leaves.find(|leaf| leaf.key() == *key).cloned()
+}
+
+// The results of a phase put in short by an agent, before a step that builds on them is planned (contract §9.31).
+//
+// Invariant: the step waits for an answer, and for nothing where there is no agent for it, or none that is paid. A
+// fragment is asked about once; without an answer that can be used its results are told by code.
+
+/// Before a step is planned: puts the question, unless it was answered. True while its answer is awaited.
+pub(super) fn summarise_is_awaited(transaction: &mut Transaction, step: Ix) -> bool {
+    if transaction.graph.vertex(step).kind != NodeKind::Plan {
+        return false;
+    }
+    let Some(agent) = transaction.session.agents.in_role(Role::Summarise).cloned() else {
+        return false;
+    };
+    let (graph, active, state) = (&transaction.graph, &transaction.active, &transaction.state);
+    let Some(phase) = long_phase::wanted(graph, active, state, step) else {
+        return false;
+    };
+    if !usage::can_pay(transaction, Role::Summarise, &agent) {
+        return false;
+    }
+    if transaction.state.run.consult.is_none() {
+        let about = about_step(transaction, Role::Summarise, &phase.plan);
+        let of_plan = of_plan(transaction, Role::Summarise, agent, phase.subject);
+        let new = Consult { atom: Some(phase.plan), ..of_plan };
+        put_or_wait(transaction, new, &about);
+    }
+    true
+}
+
+fn asked_about(transaction: &Transaction, asked: &Consult) -> Option<LongPhase> {
+    let (graph, active, state) = (&transaction.graph, &transaction.active, &transaction.state);
+    long_phase::find(graph, active, state, asked.atom.as_ref()?, &asked.subject)
+}
+
+/// Whether the answer to a question would still be of use.
+pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
+    asked_about(transaction, asked).is_some()
+}
+
+/// Keeps the answer, or that there is none.
+pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
+    let Some(phase) = asked_about(transaction, asked) else {
+        return;
+    };
+    let read = |_: &Transaction, node: &Node| phase_summary::read(node);
+    let Some(read) = heard(transaction, asked, end, read) else {
+        return;
+    };
+    let summary = PhaseSummary {
+        subject: phase.subject,
+        agent: asked.agent.clone(),
+        because: read.as_ref().err().cloned().unwrap_or_default(),
+        text: read.unwrap_or_default(),
+        at: transaction.at().into(),
+        extra: Default::default(),
+    };
+    transaction.change_plan(&phase.plan, |step| {
+        if let Some(fragment) = step.fragment_mut(&phase.first) {
+            fragment.summary = Some(summary);
+        }
+    });
+    // The next step starts the planning, since this one may have looked for work already.
+    transaction.session.has_more = true;
 }

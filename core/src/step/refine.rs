@@ -11,8 +11,7 @@ use alloc::{
 
 use super::{
     backtrack::{self, BlockCause},
-    question::{self, AskOutcome},
-    replan,
+    question, replan,
     transaction::Transaction,
 };
 use crate::{
@@ -44,10 +43,7 @@ pub(super) fn is_awaited(
     profile::judging(state) != JudgingLevel::Off
         && !is_answered
         && replan::may_refine(transaction, blocked)
-        && matches!(
-            question::ask_about_plan(transaction, Role::Refine, subject),
-            AskOutcome::Awaited
-        )
+        && question::is_awaited(transaction, Role::Refine, subject, |_, _| ())
 }
 
 /// Whether the answer to a question would still be of use.
@@ -58,8 +54,7 @@ pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
 
 /// Takes the answer about the plan as it stands; that about any other is void.
 pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
-    let Some(blocked) = backtrack::blocked(transaction).filter(|_| is_asked(transaction, asked))
-    else {
+    let Some(blocked) = backtrack::blocked(transaction) else {
         return;
     };
     let (facts, shell_faults) = (end.facts.clone(), end.shell_faults.clone());

@@ -17,13 +17,13 @@ use crate::{
     graph::{Ix, NodeKind},
     id::AtomId,
     measure, profile,
-    search::rounds::{self, Round},
+    search::ranking::{self, Round},
     state::{
         AtomStatus, FailureClass, RunStatus, State, Task, Try, TryEnd, UsageLimit,
         atom::replans_left,
     },
     verdict::assertions,
-    world::doubts,
+    world::earlier,
 };
 
 /// Next moves at most, unless more limits than usual are reached.
@@ -52,7 +52,7 @@ pub(super) fn next_moves(
             moves.extend(limit.map(|limit| raise(transaction, limit)));
         }
         (_, Reason::InDoubt) => {
-            let doubts = doubts::doubts(&transaction.state);
+            let doubts = earlier::doubts(&transaction.state);
             for doubt in doubts.iter().take(MOVES_MAX / 2) {
                 for answer in ["", " --no"] {
                     moves.push(format!("descent confirm {}{answer}", doubt.attempt));
@@ -279,7 +279,7 @@ fn planned_out(transaction: &Transaction, x: Ix) -> Option<Remedy> {
     let context = transaction.active.context(x)?;
     let plan = transaction.plan_of(transaction.graph.id(x)).filter(|plan| plan.grant.is_none())?;
     let last = Round::Made { may_plan_again: false };
-    if rounds::round(&transaction.state, plan, context) != last {
+    if ranking::round(&transaction.state, plan, context) != last {
         return None;
     }
     let is_of_all = replans_left(&transaction.state) == 0;

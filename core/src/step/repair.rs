@@ -1,4 +1,4 @@
-//! Makes an outdated result again, up to a limit.
+//! Makes an outdated result again, up to a limit; counts results and repairs.
 
 use alloc::{
     format,
@@ -6,18 +6,17 @@ use alloc::{
 };
 
 use super::{
-    counts::{self, RepairCause},
     failure::{self, Failure},
+    phase,
     transaction::Transaction,
 };
-use crate::state::limits::REPAIRS_MAX;
 use crate::{
-    event::FILES_MAX,
-    id::{AtomId, Digest},
+    event::{Event, FILES_MAX},
+    id::{AtomId, AttemptId, Digest},
     measure,
     state::{
-        Binding, Extra, FailureClass, Intent, Role, SideEffect, Task, Try, Usage,
-        record::InDoubtEntry,
+        Binding, Extra, FailureClass, Intent, Role, SideEffect, Task, Try, TryEnd, Usage,
+        atom::MergeConflict, limits::REPAIRS_MAX, record::InDoubtEntry,
     },
 };
 
@@ -36,7 +35,7 @@ pub(super) fn repair(transaction: &mut Transaction, id: &AtomId, cause: RepairCa
     {
         tried.attempts = tried.attempts.max(most);
     }
-    if !counts::count_repair(transaction, id, &context, cause) {
+    if !count_repair(transaction, id, &context, cause) {
         return out_of_repairs(transaction, id, &context, cause);
     }
     ask_before_again(transaction, id, &binding, cause.why);
@@ -108,4 +107,93 @@ pub(super) fn in_words(cause: RepairCause<'_>) -> String {
         }
         paths => format!("{why}: {}", paths.join(", ")),
     }
+}
+
+// Counts results and repairs as attempts of the context, of the run and of the phases above.
+
+/// Why a result is made again.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RepairCause<'a> {
+    pub(super) why: &'a str,
+    /// The attempt whose change did not merge, and the paths in which it did not.
+    pub(super) attempt: Option<&'a AttemptId>,
+    pub(super) conflict: &'a [String],
+}
+
+impl<'a> RepairCause<'a> {
+    pub(super) fn of(why: &'a str) -> Self {
+        Self { why, attempt: None, conflict: &[] }
+    }
+
+    /// The announcement of the `repair`th of `of`.
+    pub(super) fn event(&self, atom: AtomId, repair: u32, of: u32) -> Event {
+        Event::Repair {
+            atom,
+            attempt: self.attempt.cloned(),
+            conflict: self.conflict.iter().take(FILES_MAX).cloned().collect(),
+            repair,
+            of,
+            why: self.why.into(),
+        }
+    }
+}
+
+/// Counts an attempt that made a result; gives the attempts that it took.
+pub(super) fn count_success(transaction: &mut Transaction, intent: &Intent) -> u32 {
+    transaction.run().iteration += 1;
+    let most = transaction
+        .task_of(&intent.atom)
+        .map_or(1, |task| measure::attempts_max(&transaction.state, task));
+    let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
+        return 1;
+    };
+    (tried.transient, tried.alike) = (0, None);
+    // Else it is a repair.
+    let is_counted = tried.attempts < most;
+    tried.attempts += u32::from(is_counted);
+    let attempts = tried.attempts;
+    if is_counted {
+        transaction.run().spent.attempts += 1;
+        phase::count(transaction, &intent.atom);
+    }
+    attempts
+}
+
+/// Takes the count of an attempt back, in the run and in the phases above.
+pub(super) fn give_back(transaction: &mut Transaction, intent: &Intent) {
+    let spent = &mut transaction.run().spent;
+    spent.attempts = spent.attempts.saturating_sub(1);
+    phase::give_back(transaction, &intent.atom);
+}
+
+/// Counts a repair of an open atom. Past the limit the atom fails, and this is false.
+pub(super) fn count_repair(
+    transaction: &mut Transaction,
+    id: &AtomId,
+    context: &Digest,
+    cause: RepairCause<'_>,
+) -> bool {
+    let most = REPAIRS_MAX;
+    transaction.run().spent.repairs += 1;
+    let Some(task) = transaction.task(id) else {
+        return true;
+    };
+    let Some(tried) = task.tries.iter_mut().find(|tried| tried.context == *context) else {
+        return true;
+    };
+    tried.repairs += 1;
+    if !cause.conflict.is_empty() {
+        tried.conflict = Some(MergeConflict {
+            attempt: cause.attempt.cloned(),
+            paths: cause.conflict.iter().take(FILES_MAX).cloned().collect(),
+            extra: Extra::default(),
+        });
+    }
+    let repairs = tried.repairs;
+    if repairs > most {
+        tried.ended = Some(TryEnd::Failed(FailureClass::Environmental));
+        return false;
+    }
+    transaction.announce(cause.event(id.clone(), repairs, most));
+    true
 }

@@ -16,23 +16,20 @@ use alloc::{
 };
 
 use self::place::Proposal;
-use super::{attention, backtrack::BlockCause, gate, transaction::Transaction};
+use super::{backtrack::BlockCause, gate, transaction::Transaction};
 use crate::{
     event::Event,
     fragment::delta::{self, AcceptedDelta},
-    graph::{
-        Graph, Ix,
-        active::{self, ActiveGraph},
-    },
+    graph::Ix,
     id::{AgentName, AtomId},
     measure::{
-        Measure, MeasureInput,
+        Measure,
         granted::{self, Room},
     },
     profile,
-    search::{self, SearchSpace},
+    search::{self, Facts},
     state::{
-        ChangeGrant, EntryKind, State, atom,
+        ChangeGrant, EntryKind, atom,
         record::{ReplanEntry, ReplanPlace},
     },
 };
@@ -100,7 +97,7 @@ enum ChangeOutcome {
 /// selection, whatever was admitted.
 pub(super) fn next_change(transaction: &Transaction, blocked: &BlockCause) -> Option<NextChange> {
     let may_plan = transaction.session.agents.has_planner() && may_change(transaction);
-    let room = Room::of(measured(transaction)).filter(|_| may_plan)?;
+    let room = Room::of(transaction).filter(|_| may_plan)?;
     let failed = failed(transaction, blocked);
     let because = because(transaction, &failed);
     let (mut refused, mut second) = (None, None);
@@ -122,7 +119,7 @@ pub(super) fn next_change(transaction: &Transaction, blocked: &BlockCause) -> Op
         }
     }
     let refused = || {
-        let open = Measure::open(measured(transaction));
+        let open = Measure::open(transaction);
         // The plan as it is opens less than the room.
         let grant = room.admit(&transaction.state, &open).ok()?;
         Some(ChangeOutcome::Refused(refused?, grant))
@@ -156,7 +153,7 @@ pub(super) fn refine(
     blocked: &BlockCause,
     delta: Result<AcceptedDelta, String>,
 ) -> Result<(), String> {
-    let room = Room::of(measured(transaction)).filter(|_| may_change(transaction));
+    let room = Room::of(transaction).filter(|_| may_change(transaction));
     let Some(room) = room else {
         return Err("no change of the plan is left".to_string());
     };
@@ -182,12 +179,12 @@ pub(super) fn refine(
             let touched = entry.atoms.clone();
             take(transaction, proposal, grant, entry);
             gate::close(transaction, &touched);
-            attention::mark(transaction, delta.marks);
-            attention::tell(transaction, &delta.asked);
+            gate::mark_tasks(transaction, delta.marks);
+            gate::tell(transaction, &delta.asked);
             Ok(())
         }
         Err(why) => {
-            let open = Measure::open(measured(transaction));
+            let open = Measure::open(transaction);
             if let Ok(grant) = room.admit(&transaction.state, &open) {
                 entry.left = grant.left;
                 transaction.run().grant = Some(grant);
@@ -241,44 +238,29 @@ fn admitted(
     for id in &proposal.removed {
         state.atoms.remove(id);
     }
-    let graph = Graph::of(&state);
-    let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
-    if !keeps_results(&state, &graph, &active, &transaction.active, &transaction.graph) {
+    let facts = Facts::of(state);
+    if !keeps_results(&facts, transaction) {
         return Err("it would open what is done".to_string());
     }
-    let valid_contexts = search::valid_contexts(&graph, &active, &state);
-    let refuted = search::refuted(&graph, &state);
-    let open = Measure::open(MeasureInput {
-        graph: &graph,
-        state: &state,
-        valid_contexts: &valid_contexts,
-        refuted: refuted.len(),
-    });
+    let open = Measure::open(&facts);
     let grant = room.admit(&transaction.state, &open).map_err(|excess| {
         format!(
             "it would open {} {}, {} are left to a change",
             excess.opens, excess.what, excess.left
         )
     })?;
-    let conflicts = search::conflicts(&graph, &state, &valid_contexts, &refuted);
-    let space =
-        SearchSpace { graph: &graph, state: &state, conflicts: &conflicts, plans_again: false };
-    let opens = search::choose(space, &active.selection, &BTreeMap::new());
+    let conflicts = search::conflicts(&facts);
+    let space = facts.space(&conflicts, false);
+    let opens = search::choose(space, &facts.active.selection, &BTreeMap::new());
     Ok(Admission { grant, opens_selection: opens.is_some() })
 }
 
 /// Whether every result in force has the context that it has.
-fn keeps_results(
-    state: &State,
-    graph: &Graph,
-    active: &ActiveGraph,
-    before: &ActiveGraph,
-    known: &Graph,
-) -> bool {
-    let mut bound = state.bindings.keys();
+fn keeps_results(facts: &Facts, before: &Facts) -> bool {
+    let mut bound = facts.state.bindings.keys();
     bound.all(|id| {
-        let was = known.ix(id).and_then(|x| before.context(x));
-        let now = graph.ix(id).map(|x| active.context(x));
+        let was = before.graph.ix(id).and_then(|x| before.active.context(x));
+        let now = facts.graph.ix(id).map(|x| facts.active.context(x));
         // Another round parks the results of the last: they keep their contexts.
         now.is_some_and(|now| was.is_none() || now.is_none() || now == was)
     })
@@ -314,15 +296,6 @@ fn note(transaction: &mut Transaction, entry: ReplanEntry) {
 fn names(transaction: &Transaction, failed: &[Ix]) -> Vec<AtomId> {
     let ids = failed.iter().map(|x| transaction.graph.id(*x).clone());
     ids.collect()
-}
-
-fn measured(transaction: &Transaction) -> MeasureInput<'_> {
-    MeasureInput {
-        graph: &transaction.graph,
-        state: &transaction.state,
-        valid_contexts: &transaction.valid_contexts,
-        refuted: transaction.refuted.len(),
-    }
 }
 
 /// The tasks that failed for good: first those that no choice has to do with, each with the newest failure first. Empty

@@ -3,13 +3,13 @@
 //! Invariant: a rest closes no context and takes no attempt, and there is one in each context at most. So the search stays
 //! complete, and the measure is as it was.
 
-use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
+use alloc::{collections::BTreeMap, vec::Vec};
 
 use super::transaction::Transaction;
 use crate::{
     event::Event,
     id::{AtomId, Digest},
-    search::{self, SearchSpace},
+    search,
     state::{
         Intent, State, Task,
         atom::{AlikeFailures, Rest},
@@ -74,12 +74,7 @@ fn is_bound(transaction: &Transaction) -> bool {
 
 /// Whether another selection of what is planned is left, without what rests already.
 fn has_choice(transaction: &Transaction, intent: &Intent) -> bool {
-    let conflicts = search::conflicts(
-        &transaction.graph,
-        &transaction.state,
-        &transaction.valid_contexts,
-        &transaction.refuted,
-    );
+    let conflicts = search::conflicts(transaction);
     is_selection_left(transaction, intent, conflicts, false)
 }
 
@@ -90,17 +85,12 @@ pub(super) fn is_selection_left(
     mut conflicts: Vec<Choices>,
     plans_again: bool,
 ) -> bool {
-    let graph = Arc::clone(&transaction.graph);
+    let graph = &transaction.graph;
     let Some(x) = graph.ix(&intent.atom) else {
         return true;
     };
-    conflicts.push(search::conflict(&graph, x, &intent.choices));
-    let space = SearchSpace {
-        graph: &graph,
-        state: &transaction.state,
-        conflicts: &conflicts,
-        plans_again,
-    };
+    conflicts.push(search::conflict(graph, x, &intent.choices));
+    let space = transaction.space(&conflicts, plans_again);
     search::choose(space, &transaction.selection(), &BTreeMap::new()).is_some()
 }
 

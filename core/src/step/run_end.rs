@@ -7,10 +7,9 @@ use alloc::{
 };
 
 use super::{
-    account, delivery, law_point, question,
+    account, consult, delivery, law_point, question,
     remedies::{self, next_moves},
     transaction::Transaction,
-    words,
 };
 use crate::{
     event::{Event, NotTaken},
@@ -71,7 +70,7 @@ pub(super) fn finish(
     }
     transaction.session.base_target = None;
     transaction.announce(Event::Ended { result: status, reason, summary });
-    words::ask(transaction);
+    consult::words_ask(transaction);
 }
 
 /// The trouble of an agent or of the setup, where it ends the run.
@@ -162,7 +161,7 @@ pub fn last_result(world: &World) -> Option<FinalResultRecord> {
     let reason = state.run.last_ending()?.reason?;
     let transaction = looking(world);
     let result = result(&transaction, state.run.status, reason);
-    let result = FinalResultRecord { output: Some(words::of(&transaction, &result)), ..result };
+    let result = FinalResultRecord { output: Some(consult::of(&transaction, &result)), ..result };
     Some(account::add(&transaction, result))
 }
 

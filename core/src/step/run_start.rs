@@ -1,24 +1,27 @@
-//! The beginning of a run, and a person's requests to it.
+//! The beginning of a run, with its lessons and what a repository lost, and a person's requests to it.
 
 use alloc::{
     collections::BTreeSet,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 
 use super::{
-    Refusal, agent_end, attempt_end, consult, delivery, law_point, lost_commits, redirect, refine,
-    remembering, replan, transaction::Transaction, usage, words,
+    Refusal, agent_end, attempt_end, consult, delivery, law_point, redirect, refine,
+    repair::{RepairCause, repair},
+    replan,
+    transaction::Transaction,
+    usage,
 };
-use crate::state::limits::INTERRUPTIONS_MAX;
 use crate::{
     event::{AgentEnd, Event, Leftovers, Outcome},
-    id::{AtomId, AttemptId, Epoch, RunId},
-    measure::{Measure, MeasureInput, RunBound},
-    profile,
+    id::{AtomId, AttemptId, CommitId, Epoch, RunId},
+    measure::{Measure, RunBound},
+    memory, profile,
     state::{
-        Control, FailureClass, Intent, Request, Role, RunStatus, StartedFrom, State, TryEnd,
-        objective::RequestKind, record::RetireReason,
+        Control, FailureClass, Intent, Request, ResultCommit, Role, RunStatus, StartedFrom, State,
+        Task, Try, TryEnd, limits::INTERRUPTIONS_MAX, objective::RequestKind, record::RetireReason,
     },
 };
 
@@ -39,16 +42,16 @@ pub(super) fn started(
         usage::told_before(transaction, id, used);
     }
     land_all(transaction, left.finished, &left.continued);
-    lost_commits::mend(transaction, &left.gone);
+    lost_commits_mend(transaction, &left.gone);
     transaction.session.left_open = left_open(transaction);
-    remembering::give(transaction);
+    remembering_give(transaction);
     let notebook = transaction.run();
     notebook.ending = Default::default();
     notebook.delivered = None;
     notebook.waits.clear();
     consult::forget_silence(transaction);
     // The run that it was asked for has ended, with its answer by code.
-    words::withdraw(transaction);
+    consult::withdraw(transaction);
     if is_another {
         refine::forget_refusal(transaction);
         law_point::forget_end(transaction);
@@ -83,14 +86,7 @@ pub(super) fn started(
         transaction.run().passes = passes;
     }
     replan::grant(transaction);
-    let refuted = transaction.refuted.len();
-    let seen = MeasureInput {
-        graph: &transaction.graph,
-        state: &transaction.state,
-        valid_contexts: &transaction.valid_contexts,
-        refuted,
-    };
-    let left = RunBound::of(seen, &Measure::of(seen));
+    let left = RunBound::of(transaction, &Measure::of(transaction));
     transaction.announce(Event::RunStarted {
         run,
         attempts_left: left.attempts.to_string(),
@@ -229,4 +225,127 @@ pub fn control_with(
     }
     control.request = Some(request);
     Ok(control)
+}
+
+// The lessons of earlier runs that a run is given at its start.
+//
+// Invariant: they stand in its first commit, and a run that goes on has what it was given then,
+// whatever the file of lessons says meanwhile.
+
+/// Writes down the lessons that the host found. Without memory nothing stays of an earlier start.
+fn remembering_give(transaction: &mut Transaction) {
+    let lessons = transaction.session.remembered.take();
+    let used = match lessons {
+        None => None,
+        Some(lessons) if memory::begins(transaction.state.run.status) => memory::used(lessons),
+        Some(_) => return,
+    };
+    if used != transaction.state.run.memory_used {
+        transaction.run().memory_used = used;
+    }
+}
+
+// A repository lost commits that the state names. Results that depend on them are made again; the
+// rest stays.
+//
+// Invariant: afterwards the head is an existing commit, and every result whose commit is gone is
+// open, in this context or another.
+
+fn lost_commits_mend(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    if gone.is_empty() {
+        return;
+    }
+    reopen_bound(transaction, gone);
+    forget_parked(transaction, gone);
+    forget_verdicts(transaction, gone);
+    step_back(transaction, gone);
+}
+
+fn forget_verdicts(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    let run = &transaction.state.run;
+    let is_lost = |commit: &CommitId| gone.contains(commit);
+    if !run.verdicts.iter().any(|verdict| is_lost(&verdict.commit))
+        && !run.delivered.as_ref().is_some_and(is_lost)
+    {
+        return;
+    }
+    let run = transaction.run();
+    run.verdicts.retain(|verdict| !is_lost(&verdict.commit));
+    run.delivered = run.delivered.take().filter(|commit| !is_lost(commit));
+}
+
+fn reopen_bound(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    let is_gone = |commit: &Option<CommitId>| commit.as_ref().is_some_and(|id| gone.contains(id));
+    let bound = transaction.state.bindings.iter();
+    let lost: Vec<(AtomId, bool)> = bound
+        .filter(|(_, binding)| is_gone(&binding.commit))
+        .map(|(id, binding)| (id.clone(), binding.is_by_person()))
+        .collect();
+    for (id, is_by_person) in lost {
+        // A person's result stays, though its change to the tree is gone.
+        if is_by_person {
+            transaction.change_binding(&id, |binding| binding.commit = None);
+        } else {
+            repair(transaction, &id, RepairCause::of("the repository lost its commit"));
+        }
+    }
+}
+
+/// A parked result without its commit cannot come back: its context is tried again when it is in force. Parked results
+/// of a resolved atom are inside its binding.
+fn forget_parked(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    let all = transaction.state.all_atoms();
+    let holders = all.into_iter().filter(|(_, atom)| {
+        let tries = atom.task().map(|task| task.tries.iter());
+        tries.into_iter().flatten().any(|tried| is_gone(tried, gone))
+    });
+    let holders: Vec<AtomId> = holders.map(|(id, _)| id.clone()).collect();
+    for id in holders {
+        if let Some(task) = transaction.task(&id) {
+            forget(task, gone);
+        }
+        transaction.change_binding(&id, |binding| {
+            if let Some(task) = Arc::make_mut(&mut binding.of).task_mut() {
+                forget(task, gone);
+            }
+        });
+        transaction.announce(Event::Forgotten { atom: id });
+    }
+}
+
+fn is_gone(tried: &Try, gone: &BTreeSet<CommitId>) -> bool {
+    matches!(&tried.ended, Some(TryEnd::Parked(parked))
+        if parked.commit.as_ref().is_some_and(|id| gone.contains(id)))
+}
+
+/// An effect that may happen once only did happen: its result stays, without its change to the tree.
+fn forget(task: &mut Task, gone: &BTreeSet<CommitId>) {
+    let is_once_only = task.spec.effect.is_once_only();
+    for tried in task.tries.iter_mut().filter(|tried| is_gone(tried, gone)) {
+        match &mut tried.ended {
+            Some(TryEnd::Parked(parked)) if is_once_only => Arc::make_mut(parked).commit = None,
+            ended => {
+                *ended = None;
+                tried.attempts = 0;
+            }
+        }
+    }
+}
+
+/// Moves the head back to the last existing commit of the result, else to the start of the run.
+fn step_back(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
+    let run = &transaction.state.run;
+    let is_lost = run.head.as_ref().is_some_and(|head| gone.contains(head))
+        || run.line.iter().any(|placed| gone.contains(&placed.commit));
+    let Some(start) = run.started_from.as_ref().filter(|_| is_lost) else {
+        return;
+    };
+    let start = start.commit.clone();
+    let whole = run.line.iter();
+    let kept: Vec<ResultCommit> =
+        whole.take_while(|placed| !gone.contains(&placed.commit)).cloned().collect();
+    let head = kept.last().map_or(start, |placed| placed.commit.clone());
+    let run = transaction.run();
+    run.line = kept.into();
+    run.head = Some(head);
 }

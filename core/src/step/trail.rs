@@ -1,22 +1,19 @@
-//! Shortens the trail (contract §7). The newest failures of an atom and context stay in full, older ones as a line
+//! Shortens the trail and its entries (contract §7). The newest failures of an atom and context stay in full, older ones as a line
 //! each. The oldest failures, choices and backtracks are left out.
 //!
 //! Invariant: everything that decides stays. A refuted selection keeps its conflict and its context for ever. Attempts
 //! and failures are counted in the tries of their atom, never here. An entry beside which a person wrote stays as it
 //! is. A pass goes over the whole trail, but only after a part of it is new: so the cost follows what was added.
 
-mod line;
+use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
-use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
-
-pub(super) use self::line::first_line;
-use self::line::{failure_line, has_long_output, is_line, with_short_output};
 use super::transaction::Transaction;
 use crate::{
     doc::Node,
+    fingerprint,
     id::{AtomId, Digest},
-    state::{Entry, EntryKind},
-    world::trail_limits::{TrailLimits, Watch},
+    state::{Entry, EntryKind, record::FailureEntry},
+    world::session::{TrailLimits, Watch},
 };
 
 /// The trail divided by this is the surplus that may stay.
@@ -127,6 +124,81 @@ fn shortened(trail: &[Arc<Entry>], cuts: &BTreeMap<usize, Cut>) -> Vec<Arc<Entry
         None => Some(Arc::clone(entry)),
     };
     trail.iter().enumerate().filter_map(one).collect()
+}
+
+// Shortens an older entry of the trail: a failure to a line with its fingerprint, an output to its last line.
+
+/// Characters of an output, or of a reason, that are kept of an older one: of the output its last line.
+const LINE_CHARS_MAX: usize = 200;
+
+/// Who failed when, in which context, why in one line, and a fingerprint that tells whether two failed alike.
+fn failure_line(entry: &Entry) -> Entry {
+    let line = entry.failure().map(as_line);
+    line.map_or_else(|| entry.clone(), |line| entry.with(EntryKind::Failure(Box::new(line))))
+}
+
+fn as_line(failure: &FailureEntry) -> FailureEntry {
+    FailureEntry {
+        reason: first_line(&failure.reason),
+        output: String::new(),
+        whole: None,
+        criteria: Vec::new(),
+        files: Vec::new(),
+        summary: String::new(),
+        value: None,
+        handoff: None,
+        unclear: false,
+        changed: Vec::new(),
+        tried: Vec::new(),
+        fingerprint: Some(match &failure.fingerprint {
+            Some(known) => known.clone(),
+            None => fingerprint::of(failure),
+        }),
+        ..failure.clone()
+    }
+}
+
+/// Whether a failure stands as a line already.
+fn is_line(failure: &FailureEntry) -> bool {
+    *failure == as_line(failure)
+}
+
+/// The beginning of a reason, on one line.
+pub(super) fn first_line(reason: &str) -> String {
+    let first = reason.lines().next().unwrap_or_default();
+    first.chars().take(LINE_CHARS_MAX).collect()
+}
+
+/// The last line of an output that is longer.
+fn short_output(output: &str) -> Option<String> {
+    let last = output.lines().map(str::trim).rfind(|line| !line.is_empty());
+    let line: String = last.unwrap_or_default().chars().take(LINE_CHARS_MAX).collect();
+    (line.len() < output.trim().len()).then_some(line)
+}
+
+fn has_long_output(entry: &Entry) -> bool {
+    let of_failure = entry.failure().map(|failure| &failure.output);
+    let evidence = entry.refuted().into_iter().flat_map(|one| &one.evidence);
+    let mut outputs = of_failure.into_iter().chain(evidence.map(|one| &one.output));
+    outputs.any(|output| short_output(output).is_some())
+}
+
+/// Keeps the last line of each output. The check, its end and the side file stay.
+fn with_short_output(entry: &Entry) -> Entry {
+    let mut kind = entry.kind.clone();
+    if let EntryKind::Failure(failure) = &mut kind {
+        cut(&mut failure.output);
+    } else if let EntryKind::Refuted(refuted) = &mut kind {
+        let outputs = refuted.evidence.iter_mut().map(|one| &mut one.output);
+        outputs.for_each(cut);
+    }
+    entry.with(kind)
+}
+
+fn cut(output: &mut String) {
+    if let Some(line) = short_output(output) {
+        *output = line;
+    }
 }
 
 #[cfg(test)]

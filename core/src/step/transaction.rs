@@ -3,8 +3,6 @@
 
 mod bound;
 mod reads;
-mod settle;
-mod tries;
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
@@ -22,8 +20,8 @@ use crate::{
         active::{ActiveGraph, Selection},
     },
     id::{AtomId, AttemptId, CommitId, Digest, UnixMillis},
-    measure::{Measure, MeasureInput},
-    search::{self, ValidContexts},
+    measure::Measure,
+    search::{self, Facts},
     state::{
         Atom, Body, Control, Entry, EntryKind, Intent, PlanningStep, Run, State, Task, Try,
         encode::ChangeSet, record::Choices, run, verdicts,
@@ -85,15 +83,6 @@ pub(super) struct Transaction {
     now: UnixMillis,
 }
 
-/// The state of a transaction, and the values derived from it.
-pub(super) struct Facts {
-    pub(super) state: State,
-    pub(super) graph: Arc<Graph>,
-    pub(super) active: Arc<ActiveGraph>,
-    pub(super) valid_contexts: Arc<ValidContexts>,
-    pub(super) refuted: Arc<Vec<Choices>>,
-}
-
 impl Deref for Transaction {
     type Target = Facts;
 
@@ -104,22 +93,16 @@ impl Deref for Transaction {
 
 impl Transaction {
     pub(super) fn new(world: &World, session: &Session, now: UnixMillis, active_ms: u64) -> Self {
-        let mut state = world.state.clone();
-        state.serial = state.serial.next();
+        let mut facts = world.facts.clone();
+        facts.state.serial = facts.state.serial.next();
         let mut session = session.clone();
-        session.begin_at(start_of(&state), state.run.pass);
+        session.begin_at(start_of(&facts.state), facts.state.run.pass);
         session.active_ms += active_ms;
         if !session.only_waits {
             session.unwritten_ms += active_ms;
         }
         Self {
-            facts: Facts {
-                state,
-                graph: Arc::clone(&world.graph),
-                active: Arc::clone(&world.active),
-                valid_contexts: Arc::clone(&world.valid_contexts),
-                refuted: Arc::clone(&world.refuted),
-            },
+            facts,
             session,
             touched: ChangeSet::default(),
             events: Vec::new(),
@@ -338,13 +321,7 @@ impl Transaction {
 
     /// Measures what can still be tried. Only touched records are counted, for all else is as it was.
     fn measure(&self, before: &World) -> Result<Measure, Refusal> {
-        let refuted = self.refuted.len();
-        let after = MeasureInput {
-            graph: &self.graph,
-            state: &self.state,
-            valid_contexts: &self.valid_contexts,
-            refuted,
-        };
+        let after = &self.facts;
         if self.counts_anew {
             return Ok(Measure::of(after));
         }
@@ -354,7 +331,7 @@ impl Transaction {
             return Ok(measure);
         }
         let touched: BTreeSet<&AtomId> = self.touched.atoms.union(&self.touched.bindings).collect();
-        let measure = before.measure.moved(before.measured(), after, touched.into_iter());
+        let measure = before.measure.moved(&before.facts, after, touched.into_iter());
         hold(&before.measure, &measure)?;
         Ok(measure)
     }
@@ -387,11 +364,7 @@ impl Transaction {
         let speculations = self.speculations();
         speculation::forget_staged(&mut self.session, &self.facts.graph, &speculations);
         let world = World {
-            state: self.facts.state,
-            graph: self.facts.graph,
-            active: self.facts.active,
-            valid_contexts: self.facts.valid_contexts,
-            refuted: self.facts.refuted,
+            facts: self.facts,
             solved: self.solved.into_inner().unwrap_or_default(),
             speculations,
             measure,

@@ -4,11 +4,11 @@
 
 use alloc::vec::Vec;
 
-use super::{counts, failure::Failure, transaction::Transaction};
+use super::{failure::Failure, repair, transaction::Transaction};
 use crate::{
-    event::Clarity,
     id::Digest,
     state::{AtomStatus, Intent, Role, TryEnd, atom::Rest},
+    verdict::CommandEnd,
     world::{QuickFailure, Unavailable},
 };
 
@@ -34,16 +34,15 @@ pub(super) fn note(
     let (Role::Worker, Some(agent)) = (intent.role, &intent.agent) else {
         return;
     };
-    if !failure.was_started {
+    let outcome = &failure.outcome;
+    if matches!(outcome.how, CommandEnd::NotRun(_)) {
         return;
     }
-    let report = failure.report.as_ref();
     // Whoever says that its task cannot be done has looked at it.
-    let is_blocked = report.is_some_and(|report| report.clarity == Clarity::Blocked);
-    let is_quick = failure.duration_ms < QUICK_MS
-        && failure.changed.is_empty()
-        && failure.usage.calls == 0
-        && !is_blocked;
+    let is_quick = outcome.duration_ms < QUICK_MS
+        && outcome.changed.is_empty()
+        && outcome.usage.calls == 0
+        && !outcome.is_blocked();
     if !is_quick {
         return has_worked(transaction, intent);
     }
@@ -83,6 +82,6 @@ fn give_back(transaction: &mut Transaction, intent: &Intent) {
     {
         task.status = AtomStatus::Pending;
     }
-    counts::give_back(transaction, intent);
+    repair::give_back(transaction, intent);
     transaction.count_anew();
 }

@@ -1,19 +1,23 @@
-//! The assertions of a state, and people's confirmations of them.
+//! The assertions of a state, people's confirmations of them, and the evidence for a verdict.
 //!
 //! Invariant: a confirmation that names a tree counts on that tree alone; of those that count, the
 //! newest decides.
 
 use alloc::{
+    borrow::ToOwned,
     format,
     string::{String, ToString},
     sync::Arc,
     vec::Vec,
 };
 
-use super::{Basis, Verdict};
+use super::{Basis, EvidenceCache, LeafEvidence, MeasurementKind, Verdict, decided, rating_on};
 use crate::{
     id::AtomId,
-    state::{Check, Correction, CorrectionRecord, Leaf, State, Workspace},
+    state::{
+        Check, Correction, CorrectionRecord, Leaf, Rating, State, Workspace, check::number_node,
+        record::EvidenceRecord,
+    },
 };
 
 /// One assertion, wherever it occurs.
@@ -165,6 +169,87 @@ pub(super) fn said_on<'s>(
 /// Whether a person said that it does not hold, on `basis`.
 pub fn is_denied(corrections: &[Arc<Correction>], check: &Check, basis: &Basis) -> bool {
     said_on(corrections, check, basis).is_some_and(|word| !word.affirms())
+}
+
+// The evidence for a verdict, as bindings and results record it.
+
+/// One leaf's evidence, as bindings and results record it.
+pub fn evidence(check: &Check, basis: &Basis, seen: &LeafEvidence) -> EvidenceRecord {
+    let measurement = &seen.measurement;
+    let of_files = |found: usize| Some(found as u64);
+    let (ended, number, found) = match &measurement.what {
+        MeasurementKind::Command { how, number, .. } => {
+            (Some(how.text()), number.map(number_node), None)
+        }
+        MeasurementKind::Files { found, .. } => (None, None, of_files(*found)),
+        MeasurementKind::SetupFailed { how } => (Some(how.text() + " in setup"), None, None),
+    };
+    EvidenceRecord {
+        ended,
+        number,
+        found,
+        duration_ms: Some(measurement.duration_ms),
+        output: measurement.excerpt.clone(),
+        whole: measurement.whole.clone(),
+        ..EvidenceRecord::of(check, seen.verdict.word(), basis.text())
+    }
+}
+
+/// A person's confirmation of an assertion, or that there is none.
+fn evidence_of_word(
+    check: &Check,
+    basis: &Basis,
+    corrections: &[Arc<Correction>],
+) -> Option<EvidenceRecord> {
+    called(check)?;
+    let word = said_on(corrections, check, basis);
+    let (verdict, ended) = match word {
+        Some(word) => (decided(word.affirms()), word.word_text()),
+        None => (Verdict::Unknown, "a person must confirm it".to_owned()),
+    };
+    Some(EvidenceRecord {
+        ended: Some(ended),
+        ..EvidenceRecord::of(check, verdict.word(), basis.text())
+    })
+}
+
+/// A judge's rating of a quality leaf, or that there is none.
+fn evidence_of_rating(check: &Check, basis: &Basis, ratings: &[Rating]) -> Option<EvidenceRecord> {
+    let Leaf::Quality(leaf) = check.leaf()? else {
+        return None;
+    };
+    let rating = rating_on(ratings, &check.key(), basis);
+    let holds = rating.and_then(|rating| rating.passes(leaf));
+    let verdict = holds.map_or(Verdict::Unknown, decided);
+    let told = rating.map(|rating| rating.text(leaf));
+    Some(EvidenceRecord {
+        ended: Some(told.unwrap_or_else(|| "no judge has rated it".to_owned())),
+        ..EvidenceRecord::of(check, verdict.word(), basis.text())
+    })
+}
+
+/// Everything beside the rules that a verdict comes from.
+#[derive(Debug, Clone, Copy)]
+pub struct EvidenceSources<'a> {
+    pub cache: &'a EvidenceCache,
+    pub corrections: &'a [Arc<Correction>],
+    pub ratings: &'a [Rating],
+}
+
+/// The evidence of every leaf that was measured on `basis`, of the assertions, and of the quality leaves.
+pub fn evidence_of(
+    check: &Check,
+    basis: &Basis,
+    from: EvidenceSources<'_>,
+) -> alloc::vec::Vec<EvidenceRecord> {
+    let leaves = check.leaves().into_iter();
+    leaves
+        .filter_map(|leaf| match from.cache.get(&leaf.key(), basis) {
+            Some(seen) => Some(evidence(leaf, basis, seen)),
+            None => evidence_of_word(leaf, basis, from.corrections)
+                .or_else(|| evidence_of_rating(leaf, basis, from.ratings)),
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -12,10 +12,9 @@ use crate::{
     state::{
         AssessmentRecord, Atom, AtomStatus, IssueRecord, JudgingLevel, ReviewRecord, RunStatus,
         State, ValidationRecord, WordingRecord,
-        account::Loss,
         atom::AttentionCause,
         check::Thousandths,
-        law::{BlockedRecord, CurvePoint, DirectiveOutcome, LawPoint},
+        law::{BlockedRecord, CurvePoint, DirectiveOutcome, LawPoint, Loss},
         profile::{ConfidenceNeed, OutputBreadth, ProfileChange, ToolUsage},
     },
     world::World,

@@ -12,7 +12,7 @@ use crate::{
     event::Event,
     id::{AtomId, AttemptId, CommitId, Digest},
     state::{SideFile, State},
-    world::trail_limits::TrailLimits,
+    world::session::TrailLimits,
 };
 
 /// How an attempt ended, as far as it is known.

@@ -12,7 +12,7 @@ use crate::{
     step::{remedies, run_end},
     verdict::assertions,
     wording,
-    world::{World, doubts::doubts},
+    world::{World, earlier::doubts},
 };
 
 const RUN: &str = "descent run";

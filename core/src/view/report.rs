@@ -41,7 +41,7 @@ use crate::{
     step::run_end,
     world::{
         World,
-        doubts::{Doubt, doubts},
+        earlier::{Doubt, doubts},
     },
 };
 

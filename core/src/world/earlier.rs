@@ -1,13 +1,20 @@
-//! The earlier attempts of an atom, as far as the trail keeps them.
+//! The earlier attempts of an atom, as far as the trail keeps them, and effects in doubt.
 //!
 //! Not here: their words in a prompt (`prompt`), their files and commits (the shell).
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{
+    collections::BTreeMap,
+    string::{String, ToString},
+    vec::Vec,
+};
 
-use super::trail_limits::TrailLimits;
+use super::session::TrailLimits;
 use crate::{
     id::{AtomId, AttemptId, Digest},
-    state::{FailureEntry, Intent, RetryFrom, State, atom::MergeConflict},
+    state::{
+        AtomStatus, Entry, EntryKind, FailureEntry, Intent, RetryFrom, State, atom::MergeConflict,
+        record::InDoubtEntry,
+    },
 };
 
 /// A failure of an atom.
@@ -63,4 +70,51 @@ pub fn begins_with(state: &State, intent: &Intent) -> Option<AttemptId> {
         RetryFrom::Clean => None,
         RetryFrom::Last => changes(state, intent, Some(&intent.context)).into_iter().next(),
     }
+}
+
+// The effects outside of the tree that may or may not have happened: each is a person's to answer.
+
+/// An effect that is in doubt.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Doubt {
+    pub attempt: AttemptId,
+    pub atom: AtomId,
+    pub description: String,
+    /// The start of its attempt.
+    pub since: Option<String>,
+    /// Why its effect is in doubt, or whether it may happen again.
+    pub reason: Option<String>,
+}
+
+/// All doubts, in the order of the atoms.
+pub fn doubts(state: &State) -> Vec<Doubt> {
+    let doubtful = state.atoms.iter().filter_map(|(id, atom)| {
+        let AtomStatus::InDoubt(attempt) = &atom.task()?.status else {
+            return None;
+        };
+        let entry = entry_of(state, attempt);
+        Some(Doubt {
+            attempt: attempt.clone(),
+            atom: id.clone(),
+            description: atom.title(id).to_string(),
+            since: entry.map(|doubt| doubt.started.clone()),
+            reason: entry.map(|doubt| doubt.reason.clone()),
+        })
+    });
+    doubtful.collect()
+}
+
+/// The doubt that an entry of the trail records.
+pub(crate) fn doubt_of(entry: &Entry) -> Option<&InDoubtEntry> {
+    match &entry.kind {
+        EntryKind::InDoubt(doubt) => Some(doubt),
+        _ => None,
+    }
+}
+
+/// The newest entry of the trail about an attempt in doubt.
+pub(crate) fn entry_of<'s>(state: &'s State, attempt: &AttemptId) -> Option<&'s InDoubtEntry> {
+    let mut doubts = state.trail.iter().rev().filter_map(|entry| doubt_of(entry));
+    doubts.find(|doubt| doubt.attempt == *attempt)
 }

@@ -1,7 +1,7 @@
 //! The phases whose results are too long for a planner that is told them by the mode `summary`, and the words of an
 //! agent that stand for them (contract §9.31).
 //!
-//! Invariant: a fragment is put to an agent once. Not here: the question (`step/summarise`), the form of an answer
+//! Invariant: a fragment is put to an agent once. Not here: the question (`step/question`), the form of an answer
 //! (`phase_summary`).
 
 use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};

@@ -1,11 +1,11 @@
-//! Resolved atoms under a selection, their results, and the results that each atom is made from.
+//! Resolved atoms under a selection, their results and commits, and the results that each atom is made from.
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
 use crate::{
     graph::{AtomVec, Graph, Ix, NodeKind, active::ActiveGraph},
-    id::{AtomId, Digest},
-    state::{Binding, State},
+    id::{AtomId, CommitId, Digest},
+    state::{Binding, ResultCommit, State, Workspace},
 };
 
 /// Whether each atom is resolved under the selection in force.
@@ -116,4 +116,94 @@ pub(crate) fn inputs(graph: &Graph, active: &ActiveGraph, state: &State, x: Ix) 
         text.push_str(&format!("{id} {} {before}\n", binding.result_digest()));
     }
     Digest::of(text.as_bytes())
+}
+
+// The attempts that the fragments around an atom have used, as a person's change counts them anew.
+
+/// Changes the attempt counts of each fragment around an atom. `count` is told whether a budget limits them.
+pub(crate) fn recount(
+    state: &mut State,
+    graph: &Graph,
+    atom: &AtomId,
+    count: impl Fn(bool, &mut u32),
+) {
+    let phases = graph.ix(atom).into_iter();
+    let phases = phases.flat_map(|x| graph.phases_above(x));
+    for (plan, phase, _) in phases {
+        let (plan, first) = (graph.id(plan), graph.id(phase.first()));
+        let Some(atom) = state.atoms.get_mut(plan) else {
+            continue;
+        };
+        let Some(step) = Arc::make_mut(atom).plan_mut() else {
+            continue;
+        };
+        let is_limited = step.budget.as_ref().is_some_and(|one| one.attempts.is_some());
+        if let Some(fragment) = step.fragment_mut(first) {
+            count(is_limited, &mut fragment.attempts);
+        }
+    }
+}
+
+// The commits that the result should consist of, in their order, and whether it consists of them.
+
+/// The commits that the result should consist of: those of live, solved atoms. They keep their order, but none stands
+/// before what it depends on; new ones come last.
+pub(crate) fn line_wanted(
+    graph: &Graph,
+    solved: &AtomVec<bool>,
+    state: &State,
+) -> Vec<ResultCommit> {
+    let commit = |x: Ix| state.bindings.get(graph.id(x))?.commit.clone();
+    line_of(graph, solved, state, commit)
+}
+
+pub(crate) fn line_of(
+    graph: &Graph,
+    solved: &AtomVec<bool>,
+    state: &State,
+    commit: impl Fn(Ix) -> Option<CommitId>,
+) -> Vec<ResultCommit> {
+    let line = state.run.line.iter();
+    let known: BTreeMap<&AtomId, (usize, &ResultCommit)> =
+        line.zip(0..).map(|(placed, place)| (&placed.atom, (place, placed))).collect();
+    // The latest position among an atom's prerequisites. A result restored below it counts as new, so the atom moves
+    // after it.
+    let mut places = graph.filled(0);
+    let mut wanted: Vec<(usize, ResultCommit)> = Vec::new();
+    for x in graph.order().iter().copied().filter(|x| solved[*x]) {
+        let kids = graph.vertex(x).kids.iter().copied();
+        let before = graph.waits_for(x).chain(kids).filter(|y| solved[*y]);
+        places[x] = before.map(|y| places[y]).max().unwrap_or_default();
+        let id = graph.id(x);
+        let Some(commit) = commit(x) else {
+            continue;
+        };
+        let known = known.get(id);
+        let own = known.map_or(usize::MAX, |(place, _)| *place);
+        places[x] = places[x].max(own);
+        let extra = known.map(|(_, placed)| placed.extra.clone());
+        let placed = ResultCommit {
+            extra: extra.unwrap_or_default(),
+            ..ResultCommit::new(id.clone(), commit)
+        };
+        wanted.push((places[x], placed));
+    }
+    wanted.sort_by_key(|(place, _)| *place);
+    wanted.into_iter().map(|(_, placed)| placed).collect()
+}
+
+/// Whether the result consists of exactly the wanted commits; its present order stays.
+pub(crate) fn is_line_settled(graph: &Graph, solved: &AtomVec<bool>, state: &State) -> bool {
+    if state.objective.constraints.workspace() == Workspace::Shared {
+        return true;
+    }
+    let mut wanted: AtomVec<Option<&CommitId>> = graph.filled(None);
+    for (x, binding) in graph.paired(&state.bindings).filter(|(x, _)| solved[*x]) {
+        wanted[x] = binding.commit.as_ref();
+    }
+    let is_wanted = |placed: &ResultCommit| {
+        graph.ix(&placed.atom).is_some_and(|x| wanted[x] == Some(&placed.commit))
+    };
+    wanted.iter().filter_map(|(_, commit)| *commit).count() == state.run.line.len()
+        && state.run.line.iter().all(is_wanted)
 }

@@ -1,20 +1,21 @@
-//! The knowledge of a loop beside the file. A crash forgets it.
+//! The knowledge of a loop beside the file: its agents, its waits, why it cannot go on. A crash forgets it.
 
 use alloc::{
     collections::{BTreeMap, BTreeSet},
+    format,
     string::String,
     sync::Arc,
+    vec,
     vec::Vec,
 };
 
-use super::agents::AgentTable;
-use super::trail_limits::{TrailLimits, Watch};
-use super::unavailable::Unavailable;
 use crate::{
-    event::{Merge, Outcome},
+    event::{AgentLack, Merge, Outcome},
     id::{AgentName, AtomId, AttemptId, CommitId, Digest, TreeId},
-    state::Role,
-    state::{Intent, Lesson, ReportedUsage, ResultCommit, State, VerdictRecord},
+    state::{
+        AgentTrouble, Intent, JudgingLevel, Lesson, ReportedUsage, ResultCommit, Role, State,
+        VerdictRecord,
+    },
     verdict::{Basis, EvidenceCache},
 };
 
@@ -184,4 +185,233 @@ pub(crate) struct SpeculativeTree {
     pub(crate) head: CommitId,
     /// Whether all commits applied.
     pub(crate) is_whole: bool,
+}
+
+// The agents of a loop, by role. The shell reads it off the configuration at a run's start.
+
+/// The agents of a loop. An atom without one is done by an action, or by nobody.
+#[derive(Debug, Clone, Default)]
+pub struct AgentTable {
+    by_role: BTreeMap<Role, AgentName>,
+    by_atom: BTreeMap<AtomId, AgentName>,
+    /// Whether an agent is configured for the role of a planner, and not only a worker.
+    has_planner: bool,
+    /// Whether an agent tells its cost, as far as that is known.
+    tells_cost: BTreeMap<AgentName, bool>,
+}
+
+impl AgentTable {
+    pub fn set(&mut self, role: Role, agent: AgentName) {
+        self.by_role.insert(role, agent);
+    }
+
+    /// Has an agent of its own do what planners do.
+    pub fn set_planner(&mut self, agent: AgentName) {
+        self.set(Role::Planner, agent);
+        self.has_planner = true;
+    }
+
+    /// Whether the plan may be changed where nothing is left to try: by a planner or by a refiner.
+    pub fn changes_plans(&self, judging: JudgingLevel) -> bool {
+        self.has_planner || self.refines(judging)
+    }
+
+    /// Whether a refiner is asked at that level.
+    pub fn refines(&self, judging: JudgingLevel) -> bool {
+        judging != JudgingLevel::Off && self.in_role(Role::Refine).is_some()
+    }
+
+    /// Whether an agent of its own plans.
+    pub fn has_planner(&self) -> bool {
+        self.has_planner
+    }
+
+    /// An agent for one atom alone.
+    pub fn set_for(&mut self, atom: AtomId, agent: AgentName) {
+        self.by_atom.insert(atom, agent);
+    }
+
+    /// Whether this agent tells its cost, or has a price by which it can be known.
+    pub fn set_tells_cost(&mut self, agent: AgentName, tells: bool) {
+        self.tells_cost.insert(agent, tells);
+    }
+
+    /// `None` where nobody knows before it has worked.
+    pub fn tells_cost(&self, agent: &AgentName) -> Option<bool> {
+        self.tells_cost.get(agent).copied()
+    }
+
+    /// The agent of a role.
+    pub fn in_role(&self, role: Role) -> Option<&AgentName> {
+        self.by_role.get(&role)
+    }
+
+    /// The agent that does an atom in that role.
+    pub fn of(&self, role: Role, atom: &AtomId) -> Option<&AgentName> {
+        self.by_atom.get(atom).or_else(|| self.by_role.get(&role))
+    }
+}
+
+// The reason that nothing more can start in a run, with its stable code and the next moves of a person.
+
+#[derive(Debug, Clone)]
+pub(crate) struct Unavailable {
+    pub why: String,
+    /// None if no agent is to blame.
+    pub trouble: Option<AgentTrouble>,
+    pub moves: Vec<String>,
+}
+
+impl Unavailable {
+    /// The setup or the place of checks is to blame.
+    pub fn outside(why: String) -> Self {
+        Self { why, trouble: None, moves: vec![then_run(MEND)] }
+    }
+
+    /// An agent told what it lacks; a variable that was withheld from it may be the cause.
+    pub fn lack(agent: &AgentName, lack: AgentLack, words: &str, variable: Option<&str>) -> Self {
+        let what = match lack {
+            AgentLack::Login => format!("the agent {agent} is not logged in"),
+            AgentLack::Credit => format!("the account of the agent {agent} has no credit left"),
+            AgentLack::Key => format!("the key of the agent {agent} is missing or wrong"),
+            AgentLack::Missing => format!("the agent {agent} is not installed"),
+            AgentLack::NoKey => format!("the agent {agent} has no key"),
+            AgentLack::Model => format!("the agent {agent} names a model that is not there"),
+            AgentLack::Provider => format!("the server of the agent {agent} refuses"),
+            AgentLack::Context => format!("the context of the agent {agent} is too small"),
+            AgentLack::Unreachable => format!("the server of the agent {agent} is not there"),
+            AgentLack::Down => format!("the provider of the agent {agent} does not answer"),
+        };
+        let withheld = |name| format!(" ({name} is withheld: name it in the agent's `env`)");
+        let words = match words.trim() {
+            "" => String::new(),
+            words => format!(": {}", crate::event::short(words)),
+        };
+        let why = format!("{what}{}{words}", variable.map(withheld).unwrap_or_default());
+        let name_it = variable.map(|name| {
+            format!("name it in descent.toml: agents.{agent}.env = [\"{name}\"], then descent run")
+        });
+        let first = match lack {
+            AgentLack::Login => "log in with the program of AGENT",
+            AgentLack::Key => "give AGENT a key that works",
+            AgentLack::Credit => "give the account of AGENT credit, or name another agent",
+            AgentLack::Model => {
+                "name a model that its server has in descent.toml (agents.AGENT.model)"
+            }
+            AgentLack::Unreachable => {
+                "start the server, or mend agents.AGENT.base_url in descent.toml"
+            }
+            AgentLack::Down => "wait until it answers again",
+            AgentLack::Missing | AgentLack::NoKey | AgentLack::Provider | AgentLack::Context => {
+                MEND
+            }
+        };
+        let mut moves: Vec<String> = name_it.into_iter().collect();
+        moves.push(then_run(&first.replace("AGENT", agent.as_str())));
+        moves.push(TRY.into());
+        Self { why, trouble: Some(lack.trouble()), moves }
+    }
+
+    /// A limit of money is set, and this agent tells no cost.
+    pub fn without_cost(agent: &AgentName) -> Self {
+        Self {
+            why: format!("the agent {agent} tells no cost, so `budget.cost_usd` cannot limit it"),
+            trouble: Some(AgentTrouble::Cost),
+            moves: vec![
+                format!("give it a price in descent.toml (agents.{agent}.price), then descent run"),
+                "descent run --set budget.cost_usd=null".into(),
+            ],
+        }
+    }
+
+    /// The base case has a leaf that a judge rates, and no judge is configured.
+    pub fn no_judge(leaf: &str) -> Self {
+        Self {
+            why: format!("no judge is configured, and the base case needs one: {leaf}"),
+            trouble: Some(AgentTrouble::NoJudge),
+            moves: vec!["name a judge in descent.toml (roles.judge = …), then descent run".into()],
+        }
+    }
+
+    /// A judge gave no rating, however often it was asked.
+    pub fn no_rating(agent: &AgentName, leaf: &str, why: &str) -> Self {
+        Self {
+            why: format!(
+                "the judge {agent} gave no rating of `{leaf}` ({})",
+                crate::event::short(why)
+            ),
+            trouble: Some(AgentTrouble::NoRating),
+            moves: vec![then_run(MEND), TRY.into()],
+        }
+    }
+
+    /// The state is as large as it may be.
+    pub fn no_room(why: String) -> Self {
+        Self {
+            why,
+            trouble: Some(AgentTrouble::NoRoom),
+            moves: vec![
+                "descent edit (make room: shorten or remove what is large)".into(),
+                "descent run".into(),
+            ],
+        }
+    }
+
+    /// So many attempts of an agent ended at once and alike.
+    pub fn ends_at_once(agent: &AgentName, attempts: usize, atom: &AtomId, reason: &str) -> Self {
+        Self {
+            why: format!(
+                "the agent {agent} fails at once, and does nothing: {attempts} attempts ended alike ({})",
+                crate::event::short(reason)
+            ),
+            trouble: Some(AgentTrouble::Protocol),
+            moves: vec![then_run(MEND), TRY.into(), format!("descent why {atom}")],
+        }
+    }
+}
+
+const MEND: &str = "mend what it says";
+const TRY: &str = "descent doctor";
+
+fn then_run(first: &str) -> String {
+    format!("{first}, then descent run")
+}
+
+// The limits of the trail, and when it is checked against them. Not here: the shortening (`step::trail`).
+
+/// How many of the newest entries stay, of each kind.
+#[derive(Debug, Clone, Copy)]
+pub struct TrailLimits {
+    /// Failures of one atom and context that stay in full.
+    pub failures: usize,
+    /// Older ones of the same that stay as a line.
+    pub failure_lines: usize,
+    /// Choices and backtracks together.
+    pub steps: usize,
+    /// Failures in full, and refuted selections, that keep their output.
+    pub failures_long: usize,
+    pub refuted_long: usize,
+    /// How many more may stay while a run goes on; a fraction of the trail, if that is more.
+    pub surplus: usize,
+}
+
+impl Default for TrailLimits {
+    fn default() -> Self {
+        Self {
+            failures: 3,
+            failure_lines: 50,
+            steps: 200,
+            failures_long: 200,
+            refuted_long: 8,
+            surplus: 8,
+        }
+    }
+}
+
+/// When the trail is checked again: by its length, which only grows.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Watch {
+    /// Its length at the last check; a shorter trail is another one.
+    pub(crate) len: usize,
+    pub(crate) look_at: usize,
 }

@@ -65,10 +65,7 @@ impl Steering {
         let point = LawPoint {
             subject: Digest::sha256(b""),
             pass: self.pass,
-            d: numbers.d,
-            p: numbers.p,
-            omega: numbers.omega,
-            l: numbers.l,
+            loss: numbers.loss.clone(),
             grad_d: numbers.grad_d,
             grad_l: numbers.grad_l,
             gradient: numbers.gradient,

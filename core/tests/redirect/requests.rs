@@ -30,7 +30,7 @@ fn observed(state: &State, input: Input) -> Transition {
 fn a_requested_redirect_ends_everything_and_starts_nothing_until_its_change_is_made() {
     let before = requested(|_| ());
     let waiting = observed(&before, Input::Tick);
-    let state = &waiting.world.state;
+    let state = &waiting.world.facts.state;
     assert_eq!(state.run.status, RunStatus::Redirecting);
     assert!(state.run.in_flight.is_empty() && change::is_redirect_open(state));
     let again = observed(state, Input::Tick);
@@ -45,8 +45,8 @@ fn a_requested_redirect_ends_everything_and_starts_nothing_until_its_change_is_m
 
 #[test]
 fn a_redirect_whose_asker_is_gone_or_takes_it_back_is_retired_with_a_record() {
-    let waiting = observed(&requested(|_| ()), Input::Tick).world.state;
-    let gone = observed(&waiting, Input::AskerGone).world.state;
+    let waiting = observed(&requested(|_| ()), Input::Tick).world.facts.state;
+    let gone = observed(&waiting, Input::AskerGone).world.facts.state;
     let back = change::abort_redirect(&waiting, NOW).expect("taken back").state;
     for (state, why) in [(gone, RetireReason::AskerGone), (back, RetireReason::TakenBack)] {
         assert_eq!(state.run.status, RunStatus::Running);
@@ -60,7 +60,7 @@ fn a_redirect_whose_asker_is_gone_or_takes_it_back_is_retired_with_a_record() {
 
 #[test]
 fn a_stop_is_obeyed_while_a_redirect_waits_for_its_change() {
-    let waiting = observed(&requested(|_| ()), Input::Tick).world.state;
+    let waiting = observed(&requested(|_| ()), Input::Tick).world.facts.state;
     let stopped = state(|_| ()).control.clone();
     let mut asked = waiting.clone();
     let mut control = (*stopped).clone();
@@ -68,7 +68,7 @@ fn a_stop_is_obeyed_while_a_redirect_waits_for_its_change() {
     control.redirect_requested = true;
     control.request.clone_from(&waiting.control.request);
     asked.control = control.into();
-    let ended = observed(&asked, Input::Tick).world.state;
+    let ended = observed(&asked, Input::Tick).world.facts.state;
     assert_eq!(ended.run.status, RunStatus::Stopped);
     let redirect = Redirect { goal: Some("another".to_owned()), ..Redirect::default() };
     assert_eq!(redirected(&ended, &redirect).state.run.status, RunStatus::Aligned);
@@ -77,7 +77,7 @@ fn a_stop_is_obeyed_while_a_redirect_waits_for_its_change() {
 #[test]
 fn a_flag_that_a_person_sets_without_a_request_is_obeyed_once_and_cleared() {
     let before = state(|state| state["control"]["redirect_requested"] = json!(true));
-    let ended = observed(&before, Input::Tick).world.state;
+    let ended = observed(&before, Input::Tick).world.facts.state;
     assert_eq!(ended.run.status, RunStatus::Running);
     assert!(!ended.control.redirect_requested);
     assert!(ended.run.epoch > before.run.epoch);

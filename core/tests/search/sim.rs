@@ -18,7 +18,7 @@ use descent_core::{
     },
     step::{self, Transition},
     verdict::CommandEnd,
-    world::{Session, World, trail_limits::TrailLimits},
+    world::{Session, World, session::TrailLimits},
 };
 
 use super::{

@@ -145,7 +145,8 @@ async fn a_disk_that_fails_ends_the_run_and_the_next_one_loses_nothing() {
             };
             let store = Store::open(project.place());
             let next = project.run(store, clock, executor, no_signals(), 2).await;
-            let state = next.unwrap_or_else(|e| panic!("call {n}: {case}: {e:?}")).world.state;
+            let state =
+                next.unwrap_or_else(|e| panic!("call {n}: {case}: {e:?}")).world.facts.state;
             assert_eq!(state.run.status, RunStatus::Completed, "call {n}: {case}");
             assert_eq!(solved(&state), ["a", "b", "c"], "call {n}: {case}");
             if calls.lock().unwrap().len() <= n {
@@ -249,7 +250,7 @@ async fn fails_and_goes_on(at: usize, fate: Fate) -> usize {
     }
     let next = real_run(&project, programs::real(), 2).await;
     let (ending, workspaces) = next.unwrap_or_else(|e| panic!("{fate:?} {at}: {first:?}: {e:?}"));
-    let state = &ending.world.state;
+    let state = &ending.world.facts.state;
     assert_eq!(state.run.status, RunStatus::Completed, "{fate:?} {at}: {first:?}");
     assert_eq!(solved(state), ["a", "b", "c"], "{fate:?} {at}");
     if fate == Fate::Refused {

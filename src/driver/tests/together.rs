@@ -85,7 +85,7 @@ async fn outcomes_that_arrive_together_are_one_commit() {
     let project = project();
     let store = Store::open(project.place());
     let ending = run(&project, store, |_, _| (), 1).await.unwrap();
-    let state = ending.world.state;
+    let state = ending.world.facts.state;
     assert_eq!(solved(&state), ["a", "b", "c"]);
     assert_eq!(landings(&project, &state), [3]);
     assert_eq!(state.run.attempts_started, 3);
@@ -105,7 +105,7 @@ async fn an_edit_that_comes_between_is_kept_and_so_are_the_outcomes() {
     };
     let store = Store::open(project.place());
     let ending = run(&project, store, edit, 1).await.unwrap();
-    let state = ending.world.state;
+    let state = ending.world.facts.state;
     assert_eq!(state.objective.goal.as_str(), "another");
     assert_eq!(solved(&state), ["a", "b", "c"]);
     assert_eq!(landings(&project, &state), [3]);
@@ -126,7 +126,7 @@ async fn a_loop_that_dies_at_any_call_loses_no_outcome_that_was_committed() {
         assert!([0, 3].contains(&kept.len()), "call {n}: {kept:?}");
         let store = Store::open(project.place());
         let next = run(&project, store, |_, _| (), 2).await;
-        let state = next.unwrap_or_else(|e| panic!("call {n}: {e:?}")).world.state;
+        let state = next.unwrap_or_else(|e| panic!("call {n}: {e:?}")).world.facts.state;
         assert_eq!(solved(&state), ["a", "b", "c"], "call {n}");
         assert_ne!(state.run.status, RunStatus::Running, "call {n}");
         if calls.lock().unwrap().len() <= n {
@@ -156,7 +156,7 @@ fn stop(place: &StatePlace) {
         };
         let next = step::step(&World::new(loaded.state.clone()), &Session::default(), seen);
         Ok::<_, Infallible>(next.ok().map(|next| CommitContent {
-            state: next.world.state,
+            state: next.world.facts.state,
             touched: next.touched,
             at: next.at,
             events: next.events,
@@ -176,7 +176,7 @@ async fn a_stop_takes_back_no_attempt_that_has_ended() {
         };
         let store = Store::open(project.place());
         let ending = run(&project, store, at_end, 1).await.unwrap();
-        let state = ending.world.state;
+        let state = ending.world.facts.state;
         assert_eq!(state.run.status, RunStatus::Stopped, "{last}");
         assert_eq!(solved(&state), ["a", "b", "c"], "{last}");
         assert_eq!(state.run.attempts_started, 3, "{last}");
@@ -189,7 +189,7 @@ async fn stopped(recording: Duration) -> State {
     let store = Store::open(project.place());
     let at_end = |place: &StatePlace, intent: &Intent| stop_at("c", place, intent);
     let ending = run_recording(&project, store, at_end, recording, 1).await;
-    let state = ending.unwrap().world.state;
+    let state = ending.unwrap().world.facts.state;
     assert_eq!(state.run.status, RunStatus::Stopped);
     state
 }

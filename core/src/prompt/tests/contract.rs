@@ -4,7 +4,7 @@ use alloc::{format, string::String};
 
 use crate::{
     doc::{self, Node},
-    prompt::contract::shortened,
+    prompt::context::shortened,
 };
 
 fn node(text: &str) -> Node {

@@ -32,6 +32,7 @@ record! {
 record! {
     part
     /// An attempt that failed; an older one stands as a line
+    #[derive(PartialEq)]
     pub struct FailureEntry {
         always atom: AtomId,
         always attempt: AttemptId,

@@ -10,20 +10,6 @@ use crate::state::{
     table::{record, words},
 };
 
-record! {
-    /// The standing of the delivered tree by the control law, from 0 to 1
-    #[derive(PartialEq)]
-    pub struct Loss {
-        /// The distance from the base case
-        required d: Thousandths,
-        /// The share of logical failures
-        required p: Thousandths,
-        /// The used share of changes and budgets
-        required omega: Thousandths,
-        required l: Thousandths,
-    }
-}
-
 words! {
     /// The last directive of a run
     pub enum LastDirective {

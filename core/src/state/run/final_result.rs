@@ -6,7 +6,7 @@ use alloc::{string::String, vec::Vec};
 
 use super::{
     AgentSpent, RunStatus, Spent,
-    account::{Accountable, LastDirective, Loss, RunMetrics},
+    account::{Accountable, LastDirective, RunMetrics},
 };
 use crate::{
     doc::{Node, Value},
@@ -15,7 +15,7 @@ use crate::{
         FailureClass, JudgedBy, UsageLimit,
         check::Thousandths,
         fields::{Extra, Writer},
-        law::{NearestCommit, SignedThousandths},
+        law::{Loss, NearestCommit, SignedThousandths},
         record::{Choices, EvidenceRecord},
         table::{Part, record, words},
     },

@@ -14,7 +14,7 @@ use crate::{
     fragment::delta::AcceptedDelta,
     graph::{Ix, NodeKind},
     id::AtomId,
-    search::rounds::{self, Round},
+    search::ranking::{self, Round},
     state::{
         Atom, Body, Extra, Grant, GrantEntry, PlanningStep, Spec, TryEnd, atom::Placed,
         fields::Writer, record::ReplanPlace,
@@ -243,7 +243,7 @@ fn once_more(transaction: &Transaction, x: Ix) -> Option<Proposal> {
     let mut atom = (**transaction.state.atoms.get(id)?).clone();
     let constraints = &transaction.state.objective.constraints;
     let plan = atom.plan_mut()?;
-    let Round::Made { .. } = rounds::round(&transaction.state, plan, context) else {
+    let Round::Made { .. } = ranking::round(&transaction.state, plan, context) else {
         return None;
     };
     let grant = plan.grant(constraints);

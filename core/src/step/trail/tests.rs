@@ -11,7 +11,7 @@ use super::{cuts, shortened};
 use crate::{
     doc::{self, Limits, Node},
     state::{Entry, EntryKind, fields::Findings, record::added},
-    world::trail_limits::TrailLimits,
+    world::session::TrailLimits,
 };
 
 const LIMITS: TrailLimits = TrailLimits {

@@ -1,4 +1,4 @@
-//! Changes of results: bound, opened again, parked, amended.
+//! Changes of results and of tries: bound, opened again, parked, amended; and the usage of attempts that are over.
 
 use alloc::sync::Arc;
 use core::cell::OnceCell;
@@ -7,7 +7,7 @@ use super::{Facts, Transaction};
 use crate::{
     graph::{AtomVec, Ix},
     id::AtomId,
-    state::{Atom, Binding, TryEnd},
+    state::{Atom, Binding, Intent, Task, TryEnd, Usage},
     world::results,
 };
 
@@ -70,5 +70,57 @@ impl Transaction {
         };
         change(Arc::make_mut(binding));
         self.touched.bindings.insert(id.clone());
+    }
+}
+
+// Settles the usage of an attempt that leaves the list of those in flight: with the run, and with the phases above.
+
+impl Transaction {
+    /// An attempt counts as it reported; of one that was cut off, what it did not tell counts as was reserved for it.
+    pub(super) fn settle(&mut self, intent: &Intent) {
+        let reported = self.session.reported.remove(&intent.id);
+        let mut reported = reported.unwrap_or_default();
+        if !reported.is_whole {
+            reported.usage.fill_from(&intent.reserved);
+        }
+        self.run().settle(&intent.payer(), intent.role, &reported.usage, reported.is_whole);
+        let usage = reported.usage;
+        if !usage.is_none() {
+            self.settle_with_phases(intent, &usage);
+        }
+    }
+
+    fn settle_with_phases(&mut self, intent: &Intent, usage: &Usage) {
+        let graph = Arc::clone(&self.graph);
+        let Some(x) = graph.ix(&intent.atom) else {
+            return;
+        };
+        for (plan, phase, _) in graph.phases_above(x) {
+            let (plan, first) = (graph.id(plan), graph.id(phase.first()));
+            let budget = self.plan_of(plan).and_then(|plan| plan.budget.as_ref());
+            if budget.is_some_and(|budget| budget.limits_usage()) {
+                self.change_plan(plan, |plan| {
+                    if let Some(fragment) = plan.fragment_mut(first) {
+                        fragment.usage.add(usage);
+                    }
+                });
+            }
+        }
+    }
+}
+
+// Changes of the tries of an atom, whether it is open or has a result.
+
+impl Transaction {
+    /// The work of an atom, to be changed; of one that has a result, as it was.
+    pub(crate) fn change_work(&mut self, id: &AtomId, change: impl FnOnce(&mut Task)) {
+        self.speculations.take();
+        if !self.state.bindings.contains_key(id) {
+            self.task(id).map(change);
+            return;
+        }
+        self.change_binding(id, |binding| {
+            Arc::make_mut(&mut binding.of).task_mut().map(change);
+        });
     }
 }

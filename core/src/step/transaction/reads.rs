@@ -11,14 +11,14 @@ use crate::{
     },
     id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
     law::distance::{self, SeenBefore},
-    search::rounds,
+    search::ranking,
     state::{
         Check, Intent, PlanningStep, RunStatus, Task, Try, check::Thousandths, law::LawRecord,
         record::EvidenceRecord,
     },
     verdict::{self, Basis, CheckProgress, Evaluator, EvidenceSources},
     world::{
-        AttemptProgress, candidate, result_commits, results,
+        AttemptProgress, results,
         speculation::{self, LandingContext, Speculation},
     },
 };
@@ -94,15 +94,8 @@ impl Transaction {
 
     /// The speculations beside the selection in force.
     pub(crate) fn speculations(&self) -> Arc<Vec<Speculation>> {
-        let seen = || speculation::SpeculationInputs {
-            graph: &self.graph,
-            active: &self.active,
-            state: &self.state,
-            valid_contexts: &self.valid_contexts,
-            refuted: &self.refuted,
-            solved: self.solved(),
-        };
-        let found = self.speculations.get_or_init(|| Arc::new(speculation::all(seen())));
+        let all = || Arc::new(speculation::all(self, self.solved()));
+        let found = self.speculations.get_or_init(all);
         Arc::clone(found)
     }
 
@@ -111,9 +104,7 @@ impl Transaction {
         speculations: &'a [Speculation],
     ) -> LandingContext<'a> {
         LandingContext {
-            graph: &self.graph,
-            active: &self.active,
-            state: &self.state,
+            facts: self,
             speculations,
             is_line_settled: self.is_line_settled(),
             session: &self.session,
@@ -132,8 +123,7 @@ impl Transaction {
 
     /// Whether the tree consists of exactly the results that stay.
     pub(crate) fn is_line_settled(&self) -> bool {
-        let is_settled =
-            || result_commits::is_line_settled(&self.graph, self.solved(), &self.state);
+        let is_settled = || results::is_line_settled(&self.graph, self.solved(), &self.state);
         *self.is_line_settled.get_or_init(is_settled)
     }
 
@@ -217,7 +207,7 @@ impl Transaction {
         let context = self.active.context(x);
         let is_leaf = self.active.is_leaf(graph, x);
         let context = context.filter(|_| is_leaf);
-        context.is_some_and(|context| rounds::is_undecided(&self.state, graph.id(x), context))
+        context.is_some_and(|context| ranking::is_undecided(&self.state, graph.id(x), context))
     }
 
     /// Whether an attempt there would make a result again.
@@ -249,7 +239,7 @@ impl Transaction {
         let serial = self.serial_before();
         let speculations = self.speculations();
         let landing_context = self.landing_context(&speculations);
-        let seen = candidate::of_candidate(&landing_context, intent, serial);
+        let seen = speculation::of_candidate(&landing_context, intent, serial);
         matches!(seen, Some((_, CheckProgress::Confirm(_))))
     }
 

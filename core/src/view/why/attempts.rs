@@ -15,7 +15,7 @@ use crate::{
         Binding, Entry, EntryKind, FreeValue, SideFile,
         record::{Choices, FailureEntry},
     },
-    world::{World, doubts::doubts},
+    world::{World, earlier::doubts},
 };
 
 #[derive(Debug, Default, Serialize)]

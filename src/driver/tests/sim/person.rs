@@ -8,7 +8,7 @@ use descent_core::{
     id::RequestId,
     state::{Request, fields::Extra, objective::RequestKind},
     step,
-    world::{Session, World, doubts::doubts},
+    world::{Session, World, earlier::doubts},
 };
 
 use super::{
@@ -237,7 +237,7 @@ impl Person {
             let seen = Observation { now, active_ms: 0, event };
             let next = step::step(&World::new(loaded.state.clone()), &Session::default(), seen)?;
             Ok::<_, step::Refusal>(Some(CommitContent {
-                state: next.world.state,
+                state: next.world.facts.state,
                 touched: next.touched,
                 at: next.at,
                 events: next.events,
