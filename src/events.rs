@@ -92,6 +92,7 @@ impl HappenedEvent {
     }
 }
 
+const END: &str = ".ndjson";
 /// The directory of the events, beside the state.
 const EVENTS: &str = "events";
 /// The same of inputs.
@@ -131,7 +132,7 @@ impl RunLog {
 
     fn start(dir: PathBuf, run: &RunId, clock: Arc<dyn Clock>) -> Self {
         if files::make_dir(&dir).is_ok() {
-            forget_older(&dir);
+            forget_older(&dir, END);
         }
         Self {
             dir,
@@ -216,20 +217,20 @@ impl RunLog {
 }
 
 fn newest(dir: &Path, run: &str) -> PathBuf {
-    dir.join(format!("{run}.ndjson"))
+    dir.join(format!("{run}{END}"))
 }
 
 /// The name sorts before that of the newer part.
 fn older(dir: &Path, run: &str) -> PathBuf {
-    dir.join(format!("{run}.0.ndjson"))
+    dir.join(format!("{run}.0{END}"))
 }
 
-/// Ids of runs sort by time, so the first names are the oldest runs.
-fn forget_older(dir: &Path) {
+/// Makes room for the files of one more run. Ids of runs sort by time, so the first names are the oldest runs.
+pub fn forget_older(dir: &Path, end: &str) {
     let mut names: Vec<(String, PathBuf)> = files::entries(dir)
         .into_iter()
         .filter_map(|path| {
-            let name = path.file_name()?.to_str()?.strip_suffix(".ndjson")?;
+            let name = path.file_name()?.to_str()?.strip_suffix(end)?;
             let run = name.strip_suffix(".0").unwrap_or(name).to_owned();
             Some((run, path))
         })

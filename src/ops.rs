@@ -6,9 +6,7 @@
 pub mod agents;
 pub mod align;
 pub mod aligner;
-pub mod audit;
 pub mod clean;
-mod commit;
 pub mod compare;
 mod current;
 pub mod detach;
@@ -16,21 +14,11 @@ pub mod diff;
 pub mod doctor;
 pub mod edit;
 pub mod evaluate;
-mod fence;
-pub mod fork;
-pub mod judge;
-mod lacking;
-pub mod limits;
 pub mod liveness;
 pub mod memory;
-pub mod newer;
 pub mod notify;
 pub mod output;
 pub mod outside;
-pub mod profiler;
-pub mod prompt;
-mod provider_worker;
-pub mod ps;
 pub mod redirect;
 mod request;
 pub mod result;
@@ -41,10 +29,12 @@ pub mod stop;
 pub mod trust;
 pub mod undo;
 pub mod validate;
-pub mod wait;
 pub mod watch;
 
-use std::path::PathBuf;
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use descent_core::{
     event::Event,
@@ -57,60 +47,28 @@ use crate::{
     config::Config,
     events::EventLine,
     failure::Failure,
-    process::environment::{self, Environment},
+    files::{self, private},
+    process::{
+        self, Fence, Programs,
+        environment::{self, Environment},
+    },
     secrets,
+    store::StatePlace,
+    workspace::cache_dir,
 };
 
-pub use commit::{ChangeDenial, ChangeError, CommitReport, commit_change};
 pub use current::{
-    SeenState, adopt_edit, bound_of_start, current, keep_superseded, next, seen, surroundings,
-    warnings, with_usage_counted,
+    ChangeDenial, ChangeError, CommitReport, SeenState, adopt_edit, bound_of_start, commit_change,
+    current, keep_superseded, next, ready, seen, surroundings, warnings, with_usage_counted,
 };
-pub use fence::programs;
-
-/// A message while an operation is under way, beside its result.
-#[derive(Debug)]
-pub enum Progress {
-    /// Something that only these words tell.
-    Note(String),
-    /// Variables of the environment that look like secrets.
-    Withheld(Vec<String>),
-    /// An older agreement has the state's name again; the one that had replaced it is kept.
-    Superseded { state: PathBuf, kept: PathBuf },
-    /// A loop is about to begin or to end, and cannot be asked yet.
-    LoopNotReady,
-    /// The loop was already asked to end.
-    StopRequestedAlready,
-    /// The loop waits for attempts that may not be interrupted.
-    LoopEnding,
-    /// The loop ends at once, and that takes long.
-    LoopEndingNow,
-    /// Files that came beside a state were moved into `dir`; `home` is where they were.
-    MovedAside { names: Vec<String>, dir: PathBuf, home: PathBuf },
-    /// A consent that could not be recorded.
-    NotRemembered(Failure),
-    /// A state was made from a file that another may have written.
-    CommandsOfAnother { why: String },
-    /// A save by hand is less safe on this file system than elsewhere.
-    DegradedFileSystem { name: &'static str, meaning: &'static str },
-    /// The repository of the run was lost, and is begun again from the same files.
-    StartRemade,
-    /// The command that tells a person failed.
-    NotNotified { why: String },
-    /// These files of the person changed since the start, and not by what was brought home.
-    TreeMoved(Vec<String>),
-    /// Attempts of the run wrote other commands or settings into these configurations.
-    Configures(Vec<String>),
-    /// The files of the result could not be brought up to date; the next run does it.
-    ResultNotUpdated { error: String },
-}
 
 /// The starter of an operation: a command, or another program.
 pub trait Client {
     /// The author of changes.
     fn by(&self) -> String;
     fn now(&self) -> UnixMillis;
-    fn tell(&self, progress: &Progress);
+    /// Gets a message in words while the operation is under way.
+    fn tell(&self, words: &str);
     /// Gets what is committed on the way.
     fn event(&self, line: &EventLine<'_>);
     /// The configuration, if its worker is started too: it has to be allowed with the state.
@@ -132,4 +90,37 @@ pub fn environment(state: &State) -> Environment {
     let names = &state.objective.constraints.env;
     secrets::add_named(names.iter().map(String::as_str));
     environment::for_attempts(std::env::vars_os(), names)
+}
+
+/// A longer file names no repository.
+const LINK_BYTES_MAX: u64 = 8 * 1024;
+
+/// Programs whose jobs cannot write the state of this place, or the project's repository (`process::fence`).
+#[must_use]
+pub fn programs(place: &StatePlace) -> Arc<dyn Programs> {
+    let own = [private::state_home(private::variable), private::config_home(private::variable)];
+    let own: Vec<PathBuf> = own.into_iter().flatten().collect();
+    process::programs::fenced(Fence::around(
+        &place.project,
+        [&place.state, place.own()],
+        &repository(&place.project),
+        &own,
+        cache_dir(),
+    ))
+}
+
+/// The repository of a directory: `.git`, and the directories that a file of that name leads to.
+fn repository(project: &Path) -> Vec<PathBuf> {
+    let mut found = project.ancestors().map(|dir| dir.join(".git"));
+    let Some(at) = found.find(|path| path.exists()) else {
+        return Vec::new();
+    };
+    let led = |file: &Path, key: &str| {
+        let text = files::read(file, LINK_BYTES_MAX).ok()?;
+        let text = String::from_utf8(text).ok()?;
+        Some(file.parent()?.join(text.trim_end().strip_prefix(key)?.trim_start()))
+    };
+    let own = led(&at, "gitdir:");
+    let common = own.as_ref().and_then(|own| led(&own.join("commondir"), ""));
+    [Some(at), own, common].into_iter().flatten().collect()
 }

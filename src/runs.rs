@@ -1,7 +1,7 @@
 //! The runs of this account on this machine: a small record for each state on which a run was started.
 //!
 //! Invariant: nothing depends on a record: it only tells where a state lies. It is believed only if it is a plain file of
-//! our own that nobody else can read or write. Not here: how the state stands (`ops::ps`).
+//! our own that nobody else can read or write. Not here: how the state stands (`ops::watch`).
 
 use std::{
     ffi::OsString,

@@ -24,7 +24,6 @@ use descent_core::{
 use crate::{
     failure::{Failure, Lack, exit},
     files,
-    git::Git,
     process::{Programs, environment::Environment, programs},
     store::StatePlace,
 };
@@ -126,11 +125,6 @@ impl Workspaces {
             Some(trees) => trees.environment(theirs),
             None => theirs,
         }
-    }
-
-    /// The person's repository, where attempts work in copies of it.
-    pub fn repository(&self) -> Option<&Git> {
-        self.trees()?.repository()
     }
 
     /// The trees apart from the project. `None` in `shared`, which has no isolation and no memory: nothing is recorded,

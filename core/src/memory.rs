@@ -8,14 +8,14 @@ mod book;
 mod learnt;
 #[cfg(test)]
 mod tests;
-mod text;
 
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
 use core::cmp::Reverse;
 
-pub use book::{LESSONS_MAX, SCHEMA, counts, forget, learn, new, read, write};
-pub use learnt::{Learnt, of_ending};
-pub use text::LESSON_CHARS_MAX;
+pub use book::{
+    LESSON_CHARS_MAX, LESSONS_MAX, Learnt, SCHEMA, counts, forget, learn, new, read, write,
+};
+pub use learnt::of_ending;
 
 use crate::{
     doc::{self, Node},
@@ -37,14 +37,14 @@ pub const GIVEN_BYTES_MAX: usize = 4 << 10;
 /// goal, then the newest.
 pub fn given(book: &LessonBook, world: &World) -> Vec<Lesson> {
     let known = KnownDigests::of(world);
-    let goal = text::words(&world.state.objective.goal);
+    let goal = book::words(&world.state.objective.goal);
     let own = &world.state.lineage;
     // The state itself knows what its own lineage has tried.
     let is_new = |one: &&Lesson| one.runs.is_empty() || one.runs.iter().any(|run| run != own);
     let known_lessons = book.lessons.iter().filter(|one| counts(one));
     let mut lessons: Vec<&Lesson> = known_lessons.filter(is_new).collect();
     lessons.sort_by_cached_key(|one| {
-        let common = text::words(&words_of(one)).intersection(&goal).count();
+        let common = book::words(&words_of(one)).intersection(&goal).count();
         (known.distance(one), Reverse(common), Reverse(one.last.clone()))
     });
     let mut bytes = 0;
@@ -63,13 +63,7 @@ pub fn orders(world: &World, lesson: &Lesson) -> bool {
 
 /// Whether a run that starts on a state of this status is given lessons anew; any other goes on with those that it has.
 pub fn begins(status: RunStatus) -> bool {
-    match status {
-        RunStatus::Aligned | RunStatus::Completed | RunStatus::Exhausted => true,
-        RunStatus::Running
-        | RunStatus::Redirecting
-        | RunStatus::Stopped
-        | RunStatus::NeedsGuidance => false,
-    }
+    matches!(status, RunStatus::Aligned | RunStatus::Completed | RunStatus::Exhausted)
 }
 
 /// The note of what a run was given; `None` of nothing.

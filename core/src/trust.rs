@@ -22,7 +22,7 @@ use crate::{
     id::{AtomId, Digest},
     state::{
         Atom, Binding, Objective, State, atom::text::keys_of_program, fields::Writer,
-        records::Records,
+        records::Records, table::words,
     },
 };
 
@@ -52,38 +52,23 @@ pub fn is_another_hand(hand: Hand, me: Me) -> bool {
 /// The item that stands for all that was made before, by its digest.
 pub const EARLIER_RESULTS: &str = "earlier results";
 
-/// The use of a text, in the order of display.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum TrustGroup {
-    /// Run in each new workspace.
-    Setup,
-    /// Run for the roles that name it.
-    Agent,
-    /// Run to tell a person of the run.
-    Notify,
-    /// Judges: a command that runs, a file that is looked at.
-    Check,
-    /// Run as an attempt.
-    Action,
-    /// Words for a worker: to an agent they are as good as commands.
-    Task,
-    /// Widens the reach of the others.
-    Setting,
-}
-
-impl TrustGroup {
-    pub fn word(self) -> &'static str {
-        match self {
-            TrustGroup::Setup => "setup",
-            TrustGroup::Agent => "agent",
-            TrustGroup::Notify => "notify",
-            TrustGroup::Check => "check",
-            TrustGroup::Action => "action",
-            TrustGroup::Task => "task",
-            TrustGroup::Setting => "setting",
-        }
+words! {
+    /// The use of a text, in the order of display
+    pub enum TrustGroup {
+        /// Run in each new workspace
+        Setup = "setup",
+        /// Run for the roles that name it
+        Agent = "agent",
+        /// Run to tell a person of the run
+        Notify = "notify",
+        /// Judges: a command that runs, a file that is looked at
+        Check = "check",
+        /// Run as an attempt
+        Action = "action",
+        /// Words for a worker: to an agent they are as good as commands
+        Task = "task",
+        /// Widens the reach of the others
+        Setting = "setting",
     }
 }
 

@@ -85,7 +85,7 @@ const EDIT: &str = "edit";
 pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     if let Some(attempt) = &flags.output {
-        let found = ops::output::of_attempt(&mut store, attempt)?;
+        let found = ops::output::output(&mut store, Some(attempt))?;
         return Ok(why::print_output(context, &found));
     }
     if flags.bytes && flags.at.is_none() {

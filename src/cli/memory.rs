@@ -13,12 +13,11 @@ use serde::Serialize;
 use super::{
     End,
     context::{Context, runtime},
-    edit::{editor_here, in_editor},
 };
 use crate::{
     clock,
-    failure::{Failure, exit, quoted},
-    ops::memory::{self, LessonsCopy, ProjectLessons},
+    failure::Failure,
+    ops::memory::{self, ProjectLessons},
     render::{self, Line, Meaning, Page},
 };
 
@@ -40,8 +39,6 @@ pub struct MemoryArgs {
 enum MemoryAction {
     /// List the lessons (without a word, too)
     List,
-    /// Change the lessons in your editor
-    Edit,
     /// Forget one lesson
     Forget {
         /// Such as m12
@@ -75,8 +72,6 @@ pub(super) struct MemoryOutput<'a> {
 #[serde(rename_all = "lowercase")]
 enum MemoryResult {
     Listed,
-    Edited,
-    Unchanged,
     Forgotten,
 }
 
@@ -129,7 +124,6 @@ pub(super) fn memory(context: &Context, flags: MemoryArgs) -> Result<End, Failur
             let known = listed(context, memory::list(&project)?);
             tell(context, &known, MemoryResult::Listed, 0, |page| list(page, &known));
         }
-        MemoryAction::Edit => return edit(context, &project),
         MemoryAction::Forget { id } => {
             let id = LessonId::new(id);
             listed(context, memory::list(&project)?);
@@ -163,30 +157,6 @@ fn consents(context: &Context, question: &str) -> Result<bool, Failure> {
     Ok(context.may_ask && runtime()?.block_on(context.consents(question)))
 }
 
-fn edit(context: &Context, project: &std::path::Path) -> Result<End, Failure> {
-    listed(context, memory::list(project)?);
-    let copy = LessonsCopy::make(project)?;
-    let command = editor_here();
-    let (status, signal) = in_editor(context, &command, &copy.path)?;
-    if let Some(signal) = signal {
-        return Ok(End::Signal(signal));
-    }
-    if !status.success() {
-        let message =
-            format!("the editor did not end well; the text is kept in {}", copy.path.display());
-        let hint = format!("EDITOR=vi descent memory edit, or rm {}", quoted(&copy.path));
-        return Err(Failure::new("E-EDITOR", exit::UNAVAILABLE, message, hint));
-    }
-    let taken = copy.take_in()?;
-    let known = memory::list(project)?;
-    let (result, words) = match taken {
-        Some(lessons) => (MemoryResult::Edited, render::count(lessons.len(), "lesson")),
-        None => (MemoryResult::Unchanged, "unchanged".to_owned()),
-    };
-    tell(context, &known, result, 0, |page| page.push(Line::of(words)));
-    Ok(End::Code(0))
-}
-
 /// Tells what could not be used before what could.
 fn listed(context: &Context, known: ProjectLessons) -> ProjectLessons {
     let note = known.note.iter();
@@ -202,7 +172,7 @@ fn tell(
     words: impl FnOnce(&mut Page),
 ) {
     let next = match known.lessons.first() {
-        Some(_) => "descent memory forget ID, or descent memory edit",
+        Some(_) => "descent memory forget ID",
         None => "descent run",
     };
     let output = MemoryOutput {

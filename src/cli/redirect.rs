@@ -17,7 +17,7 @@ use crate::{
     failure::{Failure, exit, quoted},
     ops::{
         self,
-        redirect::{OpenRedirect, RedirectOrder, RedirectView, Unchanged},
+        redirect::{OpenRedirect, RedirectOrder, RedirectView},
         start::MovedStart,
         trust::NamedPlan,
     },
@@ -151,16 +151,14 @@ pub(super) fn carry_out(
             let words = "the file has an edit that is not taken in; it is shown as if it were";
             context.out.say(words);
         }
-        let planned = ops::redirect::plan(&client, &loaded.state, order)?;
-        let view = planned.ok().map(|planned| RedirectView::planned(store, &planned));
-        return Ok(view.map(|mut view| show_plan(context, &mut view)));
+        let planned = ops::redirect::plan(&client, store, &loaded.state, order)?;
+        return Ok(planned.map(|mut view| show_plan(context, &mut view)));
     }
     let loaded = ops::current(&client, store)?;
-    let Ok(planned) = ops::redirect::plan(&client, &loaded.state, order)? else {
+    let Some(view) = ops::redirect::plan(&client, store, &loaded.state, order)? else {
         return Ok(None);
     };
     if !manner.yes {
-        let view = RedirectView::planned(store, &planned);
         context.out.say(&render::clean(&lines(context, &view).join("\n")));
         context.refuse_without_consent(manner.command)?;
     }
@@ -177,24 +175,16 @@ fn make(
     is_new: bool,
 ) -> Result<End, Failure> {
     let client = context.client(None);
-    let done = match ops::redirect::redirect(&client, store, loaded, order, open)? {
-        Ok(done) => done,
-        Err(Unchanged) => {
-            let state = store.read()?.state.clone();
-            return Ok(unchanged(context, store, &state, STANDS));
-        }
+    let Some(view) = ops::redirect::redirect(&client, store, loaded, order, open)? else {
+        let state = store.read()?.state.clone();
+        return Ok(unchanged(context, store, &state, STANDS));
     };
-    let answer = match store.is_live() {
-        true => ops::redirect::wait_for_answer(&client, store, done.after.serial)?,
-        false => None,
-    };
-    let view = RedirectView::redirected(store, &done, answer.as_ref());
     Ok(context.answer(&view, || {
         let mut text = if is_new { lines(context, &view) } else { Vec::new() };
-        text.push(format!("redirected, serial {}", done.after.serial.0));
-        text.extend(match &answer {
-            Some(answer) if view.started.is_empty() => {
-                Some(format!("the loop goes on ({})", answer.status.word()))
+        text.extend(view.serial.map(|serial| format!("redirected, serial {}", serial.0)));
+        text.extend(match view.answer {
+            Some(status) if view.started.is_empty() => {
+                Some(format!("the loop goes on ({})", status.word()))
             }
             Some(_) => Some(format!("starts: {}", render::listed(&view.started, usize::MAX))),
             None => store.is_live().then(|| "the loop has started nothing yet".to_owned()),
@@ -246,7 +236,7 @@ fn in_earnest(typed: impl Iterator<Item = OsString>) -> String {
 fn lines(context: &Context, view: &RedirectView) -> Vec<String> {
     let mut lines = view.changes.clone();
     if !view.moved.is_empty() {
-        let moved = ops::start::named(&view.moved);
+        let moved = render::listed(&view.moved, ops::start::NAMED_MAX);
         lines.push(format!("  its files differ: {}", render::line(&moved)));
     }
     lines.extend(view.effects.iter().map(|effect| format!("  → {effect}")));

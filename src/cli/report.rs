@@ -6,16 +6,19 @@
 
 use clap::{Args, ValueEnum};
 use descent_core::{
+    audit::{self, AuditFinding},
+    id::{Lineage, Serial},
+    state::account::Accountable,
+    step::run_end,
     view::report::{self, Report},
     world::World,
 };
+use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
-    ops,
-    ops::audit::AuditReport,
-    render,
+    ops, render,
     render::{Line, Meaning, Page},
     secrets,
 };
@@ -46,8 +49,8 @@ pub(super) fn report(context: &Context, flags: &ReportArgs) -> Result<End, Failu
     let loaded = store.read()?;
     context.warn(&store, &loaded);
     if flags.audit {
-        let report = ops::audit::audit(&store, &World::new(loaded.state.clone()));
-        return Ok(print_audit(context, &report, flags.exit_code));
+        let world = World::new(loaded.state.clone());
+        return Ok(print_audit(context, &world, flags.exit_code));
     }
     let seen = ops::seen(&context.client(None), &store, &loaded);
     let report = report::report(&World::new(seen.state));
@@ -68,8 +71,27 @@ fn written(report: &Report, format: ReportFormat) -> String {
     secrets::hide(&text).into_owned()
 }
 
-fn print_audit(context: &Context, report: &AuditReport, exit_code: bool) -> End {
-    context.answer_page(report, || page(report, context.out.width()));
+/// The findings of the auditor: `descent report --audit --json`
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub(super) struct AuditReport {
+    schema: &'static str,
+    lineage: Lineage,
+    serial: Serial,
+    findings: Vec<AuditFinding>,
+    /// The role that did not bring the last run farther; null before an ending.
+    accountable: Option<Accountable>,
+}
+
+fn print_audit(context: &Context, world: &World, exit_code: bool) -> End {
+    let report = AuditReport {
+        schema: "descent/audit/1",
+        lineage: world.state.lineage.clone(),
+        serial: world.state.serial,
+        findings: audit::audit(world),
+        accountable: run_end::last_result(world).and_then(|last| last.accountable),
+    };
+    context.answer_page(&report, || page(&report, context.out.width()));
     End::Code(if exit_code && !report.findings.is_empty() { exit::NOT_SO } else { 0 })
 }
 
@@ -84,12 +106,5 @@ fn page(report: &AuditReport, width: usize) -> Page {
         let head = Line::of("accountable for the last ending: ");
         page.wrapped(head, Meaning::Plain, &words, 3);
     }
-    page.push(Line::new().dim(match report.seen_from.zip(report.seen_to) {
-        Some((first, last)) => format!(
-            "looked at the state at commit {}, and at what the journal keeps: commits {} to {}",
-            report.serial.0, first.0, last.0
-        ),
-        None => "looked at the state alone: the journal keeps nothing of this run".to_owned(),
-    }));
     page
 }

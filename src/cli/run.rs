@@ -31,7 +31,7 @@ use crate::{
         self,
         detach::{DetachOutcome, DetachedRun},
         run::{RunOptions, RunReport, RunView},
-        wait::WaitLimit,
+        watch::WaitLimit,
     },
     process::detached,
     render::{self, Page},
@@ -99,7 +99,7 @@ fn here(
     run: RunId,
     apart: Option<&DetachedRun>,
 ) -> Result<End, Failure> {
-    ops::newer::ready(&mut store)?;
+    ops::ready(&mut store)?;
     let changes = constraints::changes(&flags.set)?;
     let config = configured(&store.place().project, flags)?;
     // The clock is made first: its whole seconds are the runtime's.
@@ -186,7 +186,7 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
     let lies_at = |one: &_| Some(evidence::find(&report.place, one)?.display().to_string());
     let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
     judged_where(&mut page, &report.workspaces, Checkout::Pristine);
-    let audited = audit::audit(&ending.world, &[]);
+    let audited = audit::audit(&ending.world);
     if let Some(findings) = render::findings_in_short(&audited) {
         page.push(render::row("audit").plain(format!("{findings} (descent report --audit)")));
     }
@@ -281,7 +281,7 @@ struct FoundOutput {
 
 /// Findings in the state alone: the journal may be long.
 fn found(report: &RunReport) -> Vec<FoundOutput> {
-    let audited = audit::audit(&report.ending.world, &[]).into_iter();
+    let audited = audit::audit(&report.ending.world).into_iter();
     audited.map(|one| FoundOutput { code: one.code, count: one.count }).collect()
 }
 
@@ -324,7 +324,7 @@ pub(super) struct DetachOutput<'a> {
 
 /// Starts the run, and ends with its first commit or with its error.
 fn detach(context: &Context, mut store: Store) -> Result<End, Failure> {
-    ops::newer::ready(&mut store)?;
+    ops::ready(&mut store)?;
     let config = config::load(&store.place().project)?;
     ops::trust::gate(&context.client(Some(&config)), &mut store)?;
     let outcome = runtime()?.block_on(async {
@@ -357,7 +357,7 @@ pub(super) fn wait(context: &Context, flags: &WaitArgs) -> Result<End, Failure> 
     let limit = flags.timeout.as_deref().map(limit).transpose()?;
     let mut store = context.store()?;
     let (client, runtime) = (context.client(None), runtime()?);
-    let waiting = ops::wait::wait(&client, &mut store, clock::real(), limit.as_ref());
+    let waiting = ops::watch::wait(&client, &mut store, clock::real(), limit.as_ref());
     let report = runtime.block_on(waiting)?;
     show_result(context, &report, true);
     Ok(End::Code(code_of(&report.ending.world.state.run)))

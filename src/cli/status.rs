@@ -22,7 +22,7 @@ use crate::{
     ops::{
         self, SeenState,
         liveness::{LoopObservation, OR_END, observe, waits_for},
-        ps::{self, KnownRun},
+        watch::{KnownRun, list_runs},
     },
     render::{self, Line, Meaning, Page, StatusNote},
     store::Store,
@@ -69,13 +69,7 @@ pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failu
         Ok(loaded) => loaded,
         Err(error) => {
             let observed = observe(&store, RunStatus::Running);
-            let understood = ops::newer::understood(&store, error);
-            let (state, warnings) = understood.map_err(|failure| with_note(&observed, failure))?;
-            for line in warnings {
-                context.out.say(&format!("warning: {line}"));
-            }
-            let seen = SeenState { state, edit: Vec::new() };
-            return Ok(show(context, flags, &store, seen));
+            return Err(with_note(&observed, error.into()));
         }
     };
     context.warn(&store, &loaded);
@@ -162,7 +156,7 @@ const TIME_WIDTH: usize = 10;
 const WORK_WIDTH: usize = 10;
 
 fn print_all(context: &Context) -> End {
-    let listing = ps::list();
+    let listing = list_runs();
     for warning in &listing.warnings {
         context.out.say(warning);
     }

@@ -18,7 +18,7 @@ use crate::{
     failure::Failure,
     ops::{
         self, ChangeDenial,
-        steer::{AnswerRequest, SteeringOrder, Unsteered},
+        steer::{AnswerRequest, SteeringOrder},
     },
     render,
     store::Store,
@@ -109,7 +109,7 @@ fn steer(context: &Context, order: &SteeringOrder<'_>) -> Result<End, Failure> {
     let (result, state, events) = match ops::steer::steer(&context.client(None), &mut store, order)?
     {
         Ok(report) => (SteerResult::Changed, report.loaded.state.clone(), report.events),
-        Err(Unsteered(state)) => (SteerResult::Unchanged, *state, Vec::new()),
+        Err(state) => (SteerResult::Unchanged, *state, Vec::new()),
     };
     let corrected = events.iter().filter_map(|event| match event {
         Event::Corrected { what, effects, .. } => Some((what.clone(), effects.clone())),

@@ -19,7 +19,7 @@ use crate::{
     ops::{
         self,
         liveness::observe,
-        stop::{LoopSignal, StopOutcome, StopProof, StopRequest},
+        stop::{StopOutcome, StopProof, StopRequest},
     },
     store::Store,
 };
@@ -98,7 +98,7 @@ pub(super) struct StopOutput<'a> {
     /// The last commit of the loop.
     serial: Option<Serial>,
     /// The signals that its process got: it read no request, or did not obey in time.
-    signals: &'a [LoopSignal],
+    signals: &'a [&'static str],
 }
 
 fn report(context: &Context, what: &str, proof: Option<&StopProof>, next: &str) {
@@ -125,7 +125,6 @@ fn report(context: &Context, what: &str, proof: Option<&StopProof>, next: &str) 
 }
 
 /// `SIGTERM, SIGCONT`; `None` if there were none.
-fn names(signals: &[LoopSignal]) -> Option<String> {
-    let names: Vec<&str> = signals.iter().map(|signal| signal.name()).collect();
-    (!names.is_empty()).then(|| names.join(", "))
+fn names(signals: &[&str]) -> Option<String> {
+    (!signals.is_empty()).then(|| signals.join(", "))
 }

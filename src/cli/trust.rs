@@ -3,7 +3,7 @@
 //!
 //! Invariant: a yes is never implied, by a flag, a folder or a name. Not here: the gate itself (`ops::trust`).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use descent_core::{
@@ -20,9 +20,9 @@ use crate::{
     clock,
     config::Config,
     events::EventLine,
-    failure::{Failure, exit, quoted},
+    failure::{Failure, exit},
     ops::{
-        self, Client, Progress,
+        Client,
         trust::{self, TrustQuestion, TrustTarget},
     },
     render::{self, Bounds},
@@ -192,9 +192,6 @@ fn output(subject: &TrustQuestion, is_allowed: bool) -> TrustOutput<'_> {
     }
 }
 
-/// Names of moved files that are printed.
-const NAMED_MAX: usize = 8;
-
 pub(super) struct CommandClient<'a> {
     context: &'a Context,
     /// Given if the worker is started too: it has to be allowed with the state.
@@ -226,63 +223,8 @@ impl Client for CommandClient<'_> {
         clock::now()
     }
 
-    fn tell(&self, progress: &Progress) {
-        if self.is_silent {
-            return;
-        }
-        let words = match progress {
-            Progress::Note(words) => words.clone(),
-            Progress::Withheld(names) => format!(
-                "withheld from attempts: {} (name them in `env` to pass them on)",
-                names.join(", ")
-            ),
-            Progress::Superseded { state, kept } => {
-                let (from, to) = (quoted(kept), quoted(state));
-                format!(
-                    "this is the state of an earlier agreement again; the one that replaced it is kept: cp {from} {to} brings it back"
-                )
-            }
-            Progress::LoopNotReady => {
-                "waiting for a loop that is about to begin, or to end (descent stop --now ends it)"
-                    .to_owned()
-            }
-            Progress::StopRequestedAlready => "a stop was requested already".to_owned(),
-            Progress::LoopEnding => {
-                "waiting for what may not be interrupted (--now ends it)".to_owned()
-            }
-            Progress::LoopEndingNow => "waiting for the loop to end".to_owned(),
-            Progress::MovedAside { names, dir, home } => moved_aside(names, dir, home),
-            Progress::NotRemembered(failure) => {
-                format!("warning: {}\n  {}", failure.message, failure.hint)
-            }
-            Progress::CommandsOfAnother { why } => format!(
-                "its commands may be another's (the file {why}): `descent trust` shows them before anything runs"
-            ),
-            Progress::DegradedFileSystem { name, meaning } => {
-                format!("the file system of the state is degraded ({name}): {meaning}")
-            }
-            Progress::StartRemade => {
-                "the repository of this run was lost: it is begun again from the files, which are as they were"
-                    .to_owned()
-            }
-            Progress::NotNotified { why } => format!(
-                "warning[{}]: the notify command failed: {}\n  the run is as it is; to try the command: echo '{{}}' | sh -c COMMAND",
-                "E-NOTIFY",
-                render::line(why)
-            ),
-            Progress::TreeMoved(paths) => format!(
-                "your files changed since the start of this run: {} (descent redirect --from . takes them in)",
-                render::line(&ops::start::named(paths))
-            ),
-            Progress::Configures(paths) => {
-                let lines = paths.iter().map(|path| render::configures(path));
-                lines.collect::<Vec<_>>().join("\n")
-            }
-            Progress::ResultNotUpdated { error } => {
-                format!("the result's files do not follow yet ({error}); the next run does it")
-            }
-        };
-        self.context.out.say(&words);
+    fn tell(&self, words: &str) {
+        self.context.out.say(words);
     }
 
     fn event(&self, line: &EventLine<'_>) {
@@ -298,18 +240,4 @@ impl Client for CommandClient<'_> {
     fn authorize(&self, question: &TrustQuestion) -> Result<(), Failure> {
         ask_or_refuse(self.context, question, self.may_ask)
     }
-}
-
-/// Sidecars that were moved aside, and the way back.
-fn moved_aside(names: &[String], dir: &Path, home: &Path) -> String {
-    let more = match names.len().saturating_sub(NAMED_MAX) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let named = &names[..names.len().min(NAMED_MAX)];
-    let (names, from, to) = (render::visible(&named.join(", ")), quoted(dir), quoted(home));
-    let dir = dir.display();
-    format!(
-        "moved aside, since the state or git brought it: {names}{more}\n  into {dir}; to bring back what you made yourself: mv -n {from}/NAME {to}/"
-    )
 }

@@ -179,7 +179,7 @@ fn fork(context: &Context, to: Option<&Path>) -> Result<End, Failure> {
     let config = config::load(&store.place().project)?;
     let client = context.client(Some(&config));
     let to = to.map(|to| context.dir.join(to));
-    let fork = ops::fork::fork(&client, &mut store, to.as_deref())?;
+    let fork = ops::undo::fork(&client, &mut store, to.as_deref())?;
     let place = &fork.place;
     let next = if place.is_usual() {
         format!("descent -C {} run", quoted(&place.project))

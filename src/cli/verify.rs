@@ -61,7 +61,7 @@ pub(super) struct VerifyOutput<'a> {
 
 pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
-    ops::newer::ready(&mut store)?;
+    ops::ready(&mut store)?;
     let loaded = ops::trust::gate(&context.client(None), &mut store)?;
     let state = &ops::seen(&context.client(None), &store, &loaded).state;
     let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;

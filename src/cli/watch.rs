@@ -116,7 +116,7 @@ impl FindingsWatch {
             return None;
         }
         self.looked_ms = Some(now_ms);
-        let found = audit::audit(&World::new(look.state().clone()), &[]);
+        let found = audit::audit(&World::new(look.state().clone()));
         let is_news = found != self.told;
         self.told = found;
         let words = render::findings_in_short(&self.told).filter(|_| is_news)?;

@@ -21,10 +21,7 @@ use crate::{
     clock, config, evidence,
     failure::Failure,
     ops,
-    ops::{
-        output::{AttemptOutput, OutputSource},
-        prompt::PromptReport,
-    },
+    ops::output::{AttemptOutput, OutputSource, PromptReport},
     render,
     store::Commit,
     workspace,
@@ -55,12 +52,12 @@ pub(super) struct WhyOutput {
 pub(super) fn why(context: &Context, flags: &WhyArgs) -> Result<End, Failure> {
     let mut store = context.store()?;
     if flags.output {
-        let found = ops::output::of_atom(&mut store, flags.atom.as_deref())?;
+        let found = ops::output::output(&mut store, flags.atom.as_deref())?;
         return Ok(print_output(context, &found));
     }
     if let (true, Some(atom)) = (flags.prompt, &flags.atom) {
         let config = config::load(&store.place().project)?;
-        let report = ops::prompt::prompt(&mut store, config, atom, clock::now())?;
+        let report = ops::output::prompt(&mut store, config, atom, clock::now())?;
         return Ok(print_prompt(context, &report));
     }
     let loaded = store.read()?;

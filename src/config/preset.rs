@@ -28,30 +28,14 @@ pub struct Preset {
     pub variables: Vec<String>,
     /// Variables that say where its login, its configuration or its server lies; they are passed on.
     pub env: Vec<String>,
-    /// How a provider other than its maker's is named in `descent.toml`, where `OPENAI_BASE_URL` does not do it.
-    pub provider: Option<String>,
     /// Variables that are set for it.
     #[serde(default)]
     pub set: BTreeMap<String, String>,
     /// The files of a project with instructions for agents that it reads by itself.
     #[serde(default)]
     pub reads: Vec<String>,
-    /// Whether it can go on with a session.
-    pub can_resume: bool,
     /// Whether it tells the cost of its work.
     pub tells_cost: bool,
-    /// How it is cancelled.
-    pub cancel: Cancel,
-}
-
-/// How an agent is asked to end its turn, before its processes are ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Cancel {
-    /// By a message of its protocol.
-    Protocol,
-    /// By a signal.
-    Signal,
 }
 
 /// A command that prints a version.

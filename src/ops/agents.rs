@@ -26,7 +26,6 @@ use crate::{
     driver,
     failure::{Failure, exit},
     model::Asker,
-    ops::provider_worker,
     process::{
         Programs,
         environment::Environment,
@@ -87,8 +86,8 @@ impl AgentLook<'_> {
                     AgentUse::Agreement => continue,
                 }
             };
-            if let (Transport::Model(provider), None) = (&agent.transport, atom.plan()) {
-                return Err(provider_worker::refused(&agent, provider));
+            if let (Transport::Model(_), None) = (&agent.transport, atom.plan()) {
+                return Err(only_thinks(&agent));
             }
             let may_come = matches!(agent.transport, Transport::Shell(_) | Transport::Model(_));
             if may_come && reason == AgentUse::Agreement {
@@ -117,30 +116,6 @@ impl AgentLook<'_> {
             found.extend(self.planner(state)?);
         }
         Ok(found)
-    }
-
-    /// A warning where the judge is cheaper than the planner, by their prices: the stronger model then judges nothing.
-    ///
-    /// # Errors
-    /// If a role names an agent that the configuration does not have.
-    pub fn cheap_judge(&self, state: &State) -> Result<Option<String>, Failure> {
-        if rated(state).is_none() {
-            return Ok(None);
-        }
-        let priced = |role| {
-            let agent = self.config.agent(role, None)?;
-            Ok::<_, Failure>(agent.and_then(|agent| Some((agent.name, agent.price?.output))))
-        };
-        let (Some((judge, its)), Some((planner, of_planner))) =
-            (priced(Role::Judge)?, priced(Role::Planner)?)
-        else {
-            return Ok(None);
-        };
-        Ok((its < of_planner).then(|| {
-            format!(
-                "the judge `{judge}` is cheaper than the planner `{planner}`: a weaker model may not see what a stronger one did wrong"
-            )
-        }))
     }
 
     fn no_judge(&self, leaf: &str) -> Failure {
@@ -331,6 +306,16 @@ fn limited(state: &State, agent: &ResolvedAgent) -> Result<(), Failure> {
          tokens), or limit tokens in place of money: --set budget.cost_usd=null --set budget.tokens=2000000"
     );
     Err(Failure::new("E-AGENT-COST", exit::CONFIG, message, hint))
+}
+
+/// The refusal of a provider as a worker.
+fn only_thinks(agent: &ResolvedAgent) -> Failure {
+    let name = &agent.name;
+    let message = format!(
+        "the agent `{name}` is a provider, which only thinks: it has no tools, and cannot be a worker"
+    );
+    let hint = "name a program as the worker, such as opencode, which can work with this server (docs/models.md)";
+    Failure::new("E-CONFIG", exit::CONFIG, message, hint)
 }
 
 fn missing(agent: &ResolvedAgent, program: &str) -> Failure {

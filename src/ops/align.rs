@@ -30,25 +30,16 @@ use crate::{
     workspace::{self, Size, Workspaces, size_of},
 };
 
-/// Files named at most.
-const LOCKS_MAX: usize = 3;
-
-/// Files that tell a package manager what to install. A directory of installed packages beside one fits it, or is
-/// stale.
-const LOCK_FILES: [&str; 15] = [
+/// Files that say what a package manager installs.
+const LOCK_FILES: [&str; 10] = [
     "package-lock.json",
-    "npm-shrinkwrap.json",
     "yarn.lock",
     "pnpm-lock.yaml",
     "bun.lock",
-    "bun.lockb",
-    "deno.lock",
     "composer.lock",
     "Gemfile.lock",
     "poetry.lock",
     "uv.lock",
-    "pdm.lock",
-    "Pipfile.lock",
     "requirements.txt",
     "go.sum",
 ];
@@ -298,34 +289,21 @@ pub fn too_large(top: &Path, what: &str, largest: &Path) -> Failure {
 
 /// Refuses a `setup` that would install into the person's own directory.
 fn refuse_setup_of_links(state: &State, top: &Path) -> Result<(), Failure> {
-    let stale = stale_links(state, top);
-    let (Some(_), Some((link, lock))) = (&state.objective.constraints.setup.run, stale.first())
+    let constraints = &state.objective.constraints;
+    let is_installed = |link: &&String| {
+        let at = top.join(link);
+        let has = |lock: &&str| at.parent().is_some_and(|dir| dir.join(lock).is_file());
+        let is_of_packages = PACKAGES.iter().any(|name| at.ends_with(name));
+        is_of_packages && at.is_dir() && LOCK_FILES.iter().any(has)
+    };
+    let (Some(_), Some(link)) =
+        (&constraints.setup.run, constraints.link.iter().find(is_installed))
     else {
         return Ok(());
     };
     let message = format!(
-        "`{link}` is linked and there is a `setup`: what it installs by {lock} would be installed into your own `{link}`"
+        "`{link}` is linked and there is a `setup`: what it installs would be installed into your own `{link}`"
     );
     let hint = format!("leave out one of them: --link {link}, or --setup");
     Err(Failure::new("E-INVALID", exit::INVALID, message, hint))
-}
-
-/// Linked directories that belong to a lock file of the project, each with that file.
-fn stale_links(state: &State, top: &Path) -> Vec<(String, String)> {
-    let links = state.objective.constraints.link.iter();
-    let is_installed = |link: &Path| PACKAGES.iter().any(|name| link.ends_with(name));
-    let links = links.filter(|link| is_installed(Path::new(link)) && top.join(link).is_dir());
-    let stale = links.filter_map(|link| {
-        let dir = Path::new(link).parent().unwrap_or(Path::new(""));
-        let lock = locks_in(&top.join(dir)).into_iter().next()?;
-        Some((link.clone(), dir.join(lock).display().to_string()))
-    });
-    stale.collect()
-}
-
-/// Lock files in a directory.
-fn locks_in(dir: &Path) -> Vec<String> {
-    let is_there = |name: &&&str| PathBuf::from(dir).join(name).is_file();
-    let found = LOCK_FILES.iter().filter(is_there);
-    found.take(LOCKS_MAX).map(ToString::to_string).collect()
 }

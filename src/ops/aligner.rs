@@ -3,8 +3,6 @@
 //! Invariants: it works on a tree that is thrown away, and none of its processes is left. Its answer is read as a
 //! plan is, and nothing of it runs here. Not here: what a person is asked and shown (`cli`).
 
-mod judge;
-
 use std::{
     path::Path,
     sync::{Arc, Mutex, PoisonError},
@@ -12,11 +10,13 @@ use std::{
 
 use descent_core::{
     change::Redirect,
-    doc::{self, Node},
-    id::UnixMillis,
+    doc::{self, Fault, Node, Parsed},
+    graph::validate::{MissingPart, missing_parts},
+    id::{AtomId, Lineage, UnixMillis},
+    plan::{self, PlanReading},
     prompt::{AligningInputs, ProjectWords, aligning},
-    proposal::{self, Clarification},
-    state::{Role, State, Usage},
+    proposal::{self, ChangeProposal, Clarification, OpenQuestion},
+    state::{Atom, Role, State, Usage},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -25,16 +25,15 @@ use super::{
     outside::{OutsideAnswer, OutsideQuestion},
 };
 use crate::{
-    agent::{ObjectJudge, QuestionForm},
+    agent::{ObjectJudge, QuestionForm, object},
     config::{Config, agent::ResolvedAgent, transport::Transport},
     failure::Failure,
-    plan_file::PlanFile,
-    survey,
+    plan_file::{self, Notation, PlanFile},
+    store, survey,
 };
 
 pub use crate::agent::ANSWER_MAX;
 pub use descent_core::prompt::AligningTask;
-pub use judge::Proposed;
 
 /// A question, without the person's answers.
 #[derive(Debug, Clone, Copy)]
@@ -131,18 +130,18 @@ impl<'a> Aligner<'a> {
         let config = self.config.clone();
         match task {
             AligningTask::Agreement => {
-                Arc::new(move |text| judge::agreement_of(text, may_ask, &config).err())
+                Arc::new(move |text| judge_agreement_of(text, may_ask, &config).err())
             }
             AligningTask::Change(world) => {
                 let (state, at) = (world.state.clone(), self.now.rfc3339());
-                Arc::new(move |text| judge::change_of(text, may_ask, &config, &state, &at).err())
+                Arc::new(move |text| judge_change_of(text, may_ask, &config, &state, &at).err())
             }
         }
     }
 
     /// The agreement in an answer that was judged.
     pub fn agreement(&self, answer: &Node, may_ask: bool) -> Result<Proposed<PlanFile>, String> {
-        judge::agreement_of(&doc::write_compact(answer), may_ask, self.config)
+        judge_agreement_of(&doc::write_compact(answer), may_ask, self.config)
     }
 
     /// The change of this state in an answer that was judged.
@@ -153,7 +152,7 @@ impl<'a> Aligner<'a> {
         state: &State,
     ) -> Result<Proposed<Redirect>, String> {
         let (text, at) = (doc::write_compact(answer), self.now.rfc3339());
-        judge::change_of(&text, may_ask, self.config, state, &at)
+        judge_change_of(&text, may_ask, self.config, state, &at)
     }
 
     /// The agents that an atom may name.
@@ -171,4 +170,138 @@ impl<'a> Aligner<'a> {
         let others = others.map(|name| format!("`{name}`, where an atom has it as its `agent`"));
         std::iter::once(first).chain(others).collect()
     }
+}
+
+// Judges an aligner's answer by code: its form, the plan in it, its patterns, and the agents that
+// it names.
+//
+// Invariant: a warning of a plan is a fault here, since a mistyped key means a missing part.
+
+/// Faults that are told at most.
+const FAULTS_MAX: usize = 20;
+/// The name of a proposal in a fault's place.
+const NAME: &str = "proposal";
+
+/// A plan or a redirect that is proposed, with questions about it.
+#[derive(Debug)]
+pub struct Proposed<T> {
+    pub value: T,
+    pub questions: Vec<OpenQuestion>,
+}
+
+fn judge_agreement_of(
+    text: &str,
+    may_ask: bool,
+    config: &Config,
+) -> Result<Proposed<PlanFile>, String> {
+    let answer = object(text)?;
+    let read = proposal::read_agreement(&answer, may_ask).map_err(|faults| told(&faults))?;
+    let plan = plan::of_tree(whole(read.plan.clone()));
+    let mut faults = of_agents(&plan, config);
+    let draft = plan_file::draft(plan, Lineage::new(NAME));
+    faults.extend(fault_lines(draft.faults.iter().chain(&draft.warnings)));
+    if faults.is_empty() {
+        let missing = missing_parts(&draft.state).into_iter();
+        // The why is always the person's.
+        let missing = missing.filter(|part| *part != MissingPart::Why);
+        faults.extend(missing.map(|part| format!("{}: {}", own(part.pointer()), part.message())));
+    }
+    if !faults.is_empty() {
+        return Err(told(&faults));
+    }
+    let value = PlanFile {
+        name: NAME.into(),
+        bytes: doc::write(&read.plan).into_bytes(),
+        notation: Notation::Json,
+    };
+    Ok(Proposed { value, questions: read.questions })
+}
+
+/// The change in an answer, for the state that it changes, at that time.
+fn judge_change_of(
+    text: &str,
+    may_ask: bool,
+    config: &Config,
+    state: &State,
+    at: &str,
+) -> Result<Proposed<Redirect>, String> {
+    let answer = object(text)?;
+    let change = proposal::read_change(&answer, may_ask).map_err(|faults| told(&faults))?;
+    let mut atoms = match &change.atoms {
+        Some(atoms) => plan::atoms_of_tree(whole(atoms.clone())),
+        None => PlanReading::default(),
+    };
+    let mut faults = of_agents(&atoms, config);
+    let found = std::mem::take(&mut atoms.faults).into_iter();
+    let found = found.chain(std::mem::take(&mut atoms.warnings));
+    let found = found.chain(store::pattern_faults(&atoms.patterns));
+    faults.extend(fault_lines(found.collect::<Vec<_>>().iter()));
+    let questions = change.questions.clone();
+    let value = redirect_of(change, atoms);
+    // A change that only asks has nothing to be judged yet.
+    if faults.is_empty() && !value.is_empty() {
+        let refused = value.changes(state, at).err();
+        faults.extend(fault_lines(refused.unwrap_or_default().iter()));
+    }
+    if faults.is_empty() { Ok(Proposed { value, questions }) } else { Err(told(&faults)) }
+}
+
+fn redirect_of(change: ChangeProposal, atoms: PlanReading) -> Redirect {
+    let ids = |texts: Vec<String>| texts.into_iter().map(AtomId::new).collect();
+    let selected = change.selected.into_iter();
+    let selected = selected.map(|(group, choice)| (AtomId::new(group), AtomId::new(choice)));
+    Redirect {
+        goal: change.goal,
+        deliverables: change.deliverables,
+        definition_of_done: change.definition_of_done,
+        checks: change.checks,
+        more_checks: change.more_checks,
+        atoms: atoms.atoms,
+        into: change.into.map(AtomId::new),
+        removed: ids(change.removed),
+        selected: selected.collect(),
+        retried: ids(change.retried),
+        ..Redirect::default()
+    }
+}
+
+fn whole(node: Node) -> Parsed {
+    Parsed { node: Some(node), faults: Vec::new() }
+}
+
+/// Atoms may name agents of the configuration alone.
+fn of_agents(plan: &PlanReading, config: &Config) -> Vec<String> {
+    let named = |atom: &Atom| atom.task().and_then(|task| task.spec.agent.clone());
+    let named = plan.atoms.iter().filter_map(|(id, atom)| Some((id, named(atom)?)));
+    let unknown = named.filter_map(|(id, name)| {
+        let error = config.by_name(&name, "an atom").err()?;
+        Some(format!("/atoms/{id}/agent: {error}"))
+    });
+    unknown.collect()
+}
+
+fn fault_lines<'f>(faults: impl Iterator<Item = &'f Fault>) -> Vec<String> {
+    let line = |fault: &Fault| {
+        let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})"));
+        let message = fault.message.replace(", kept as it is", "");
+        format!("{}: {message}{}", own(&fault.pointer), hint.unwrap_or_default())
+    };
+    faults.map(line).collect()
+}
+
+/// The place in the answer for a place in the plan that it became.
+fn own(pointer: &str) -> &str {
+    let inner = pointer.strip_prefix("/objective/constraints");
+    let inner = inner.or_else(|| pointer.strip_prefix("/objective"));
+    inner.or_else(|| pointer.strip_prefix("/work_graph")).unwrap_or(pointer)
+}
+
+fn told(faults: &[String]) -> String {
+    let shown = faults.iter().take(FAULTS_MAX).cloned();
+    let mut shown: Vec<String> = shown.collect();
+    let more = faults.len().saturating_sub(FAULTS_MAX);
+    if more > 0 {
+        shown.push(format!("and {more} more"));
+    }
+    shown.join("; ")
 }

@@ -21,20 +21,16 @@ use descent_core::{
     view::VerdictView,
 };
 
-use super::{
-    evaluate::{self, CheckBench, SeenLeaf},
-    lacking::{is_cache, lacking as not_found},
-};
+use super::evaluate::{self, CheckBench, SeenLeaf};
 use crate::{
     clock,
     driver::ReadyCheckout,
     failure::{Failure, exit, quoted},
+    process::environment::Environment,
     survey::Proposal,
     workspace::{Checkout, Workspaces, Worktrees},
 };
 
-/// Lines of a command's output that a refusal shows.
-const TAIL_LINES: usize = 8;
 /// The time for all checks of single atoms together.
 const HOLDING_MAX: Duration = Duration::from_secs(30);
 
@@ -54,9 +50,8 @@ pub struct CheckoutComparison {
     /// The first of the former, without what would lead from a checkout back into the project.
     pub links: Vec<Proposal>,
     pub advice: Vec<Advice>,
-    /// The duration of `setup` in the fresh checkout, and the ignored paths after it.
+    /// The duration of `setup` in the fresh checkout.
     pub setup_ms: Option<u64>,
-    pub made_by_setup: Vec<String>,
     /// Atoms whose own checks hold in the fresh checkout, before anything was done.
     pub holding: BTreeSet<AtomId>,
     /// The verdicts in the fresh checkout by the key of a leaf: all of the base case, and those of atoms that were
@@ -77,20 +72,10 @@ impl CheckoutComparison {
         failed.map(|one| one.check.clone()).collect()
     }
 
-    /// Without leftovers of tools, unless there is nothing else.
-    pub fn likely_links(&self) -> Vec<Proposal> {
-        let mut links = self.links.clone();
-        // Also where what is lacking leads back: then the leftovers are not what the checks need.
-        if self.not_fresh.first().is_some_and(|path| !is_cache(path)) {
-            links.retain(|link| !is_cache(&link.text));
-        }
-        links
-    }
-
-    /// The same as flags to add to `descent align`.
+    /// The links as flags to add to `descent align`.
     pub fn link_flags(&self) -> Vec<String> {
-        let flag = |link: Proposal| format!("--link {}", quoted(&link.text));
-        self.likely_links().into_iter().map(flag).collect()
+        let flag = |link: &Proposal| format!("--link {}", quoted(&link.text));
+        self.links.iter().map(flag).collect()
     }
 }
 
@@ -138,10 +123,6 @@ impl CheckBench<'_> {
             return Ok(());
         };
         comparison.setup_ms = setup_ms;
-        comparison.made_by_setup = match trees.filter(|_| setup_ms.is_some()) {
-            Some(trees) => trees.ignored(Some(Checkout::Judging))?,
-            None => Vec::new(),
-        };
         let changed = self.changed_by_setup(workspaces)?;
         let seen = self.leaves(state, &at, None, &|_| ()).await?;
         comparison.fresh = evaluate::judged(state, &seen, None);
@@ -151,8 +132,11 @@ impl CheckBench<'_> {
             Some(trees) => lacking(trees, &at, self.top)?,
             None => Default::default(),
         };
+        // Leftovers of tools are offered only where there is nothing else.
+        let has_caches_alone = comparison.not_fresh.first().is_some_and(|path| is_cache(path));
         let may_be_linked = |path: &&String| {
-            is_cache(path) || trees.is_some_and(|trees| trees.may_be_linked(Path::new(path)))
+            let is_likely = has_caches_alone || !is_cache(path);
+            is_likely && trees.is_some_and(|trees| trees.may_be_linked(Path::new(path)))
         };
         let links = comparison.not_fresh.iter().take(OFFERS_MAX);
         let offer =
@@ -171,7 +155,8 @@ impl CheckBench<'_> {
         let Some(trees) = workspaces.trees() else {
             return Ok(Vec::new());
         };
-        let lacking = not_found(trees, self.environment, Some(Checkout::Judging), &[])?.into_iter();
+        let lacking =
+            lacking_paths(trees, self.environment, Some(Checkout::Judging), &[])?.into_iter();
         let told = lacking.filter(|one| one.is_named || fails);
         Ok(told.map(|one| one.advice).collect())
     }
@@ -308,7 +293,7 @@ pub fn record_baselines(
     for (atom, leaf) in wanted {
         match seen.get(&leaf.key()).map(|seen| seen.number.ok_or(seen)) {
             Some(Ok(number)) => numbers.push(number),
-            Some(Err(seen)) => missing.extend(lines_of(atom, seen)),
+            Some(Err(seen)) => missing.push(without_number(atom, seen)),
             None => {}
         }
     }
@@ -356,14 +341,79 @@ fn each_rule(state: &mut State, each: &mut impl FnMut(&mut NumberRule)) {
     }
 }
 
-/// A leaf that found no number, with the end of its output.
-fn lines_of(atom: Option<&AtomId>, seen: &VerdictView) -> Vec<String> {
+/// A leaf that found no number, in words.
+fn without_number(atom: Option<&AtomId>, seen: &VerdictView) -> String {
     let whose =
         atom.map_or_else(|| "the base case".to_owned(), |atom| format!("the checks of {atom}"));
-    let ended = &seen.ended;
-    let head = format!("`{}` in {whose}: `number` found no number ({ended})", seen.check);
-    let lines: Vec<&str> = seen.output.lines().collect();
-    let tail = &lines[lines.len().saturating_sub(TAIL_LINES)..];
-    let tail = tail.iter().map(|line| format!("  | {line}"));
-    [head].into_iter().chain(tail).collect()
+    let last = seen.output.lines().last().unwrap_or_default();
+    format!("`{}` in {whose}: `number` found no number ({}): {last}", seen.check, seen.ended)
+}
+
+/// Directories that tools make and checks seldom need: offered last.
+const CACHES: &[&str] = &[
+    "target",
+    "__pycache__",
+    ".pytest_cache",
+    ".mypy_cache",
+    ".ruff_cache",
+    ".DS_Store",
+    ".idea",
+    ".vscode",
+    "coverage",
+    ".cache",
+];
+
+/// A path that a checkout lacks.
+#[derive(Debug)]
+pub struct LackingPath {
+    /// Otherwise it holds packages, and matters only where a check fails.
+    pub is_named: bool,
+    pub advice: Advice,
+}
+
+/// Advice on each such path, but for caches, which tools make anew. Without a checkout it is for a run that links these.
+pub fn lacking_paths(
+    trees: &Worktrees,
+    environment: &Environment,
+    which: Option<Checkout>,
+    linked: &[String],
+) -> Result<Vec<LackingPath>, Failure> {
+    let lacking = trees.lacking(environment, which)?.into_iter();
+    let lacking = lacking.filter(|(path, _)| !is_cache(&path.to_string_lossy()));
+    let advice = lacking.map(|(path, names)| {
+        let links = [linked, &[path.display().to_string()]].concat().join(",");
+        let (link, setup) = match which {
+            Some(_) => (format!("--link {}", quoted(&path)), "--setup COMMAND"),
+            None => (
+                format!("descent run --set {}", quoted(format!("link={links}"))),
+                "descent run --set setup=COMMAND",
+            ),
+        };
+        let link = if trees.may_be_linked(&path) {
+            format!("share yours: {link}; or ")
+        } else {
+            String::new()
+        };
+        let is_named = !names.is_empty();
+        let why = if is_named {
+            format!("it is named by {}", Vec::from_iter(names).join(" and "))
+        } else {
+            "it holds packages".to_owned()
+        };
+        let advice = Advice {
+            what: format!("{why}, and a checkout lacks it"),
+            hint: format!("{link}make it in each checkout: {setup}"),
+            check: path.display().to_string(),
+        };
+        LackingPath { is_named, advice }
+    });
+    Ok(advice.collect())
+}
+
+/// Whether a path looks like a tool's leftovers, or lies in them: a cache may ignore each of its files itself.
+pub(super) fn is_cache(path: &str) -> bool {
+    let is_cache = |name: &str| {
+        CACHES.contains(&name) || name.ends_with(".log") || name.ends_with(".egg-info")
+    };
+    path.split('/').any(is_cache)
 }

@@ -1,11 +1,12 @@
-//! Gives the state without pending edits: an operation must not overwrite one.
+//! The state without pending edits, and the commit of one change on it, whatever others commit or save meanwhile.
 //!
-//! A running loop adopts edits itself, so it is waited for; an obstacle is reported. Not here: the changes of
-//! operations.
+//! Invariant: no edit is overwritten, and no change is sealed together with an edit that was not adopted. A running loop
+//! adopts edits itself, so it is waited for. Not here: the meaning of a change (`descent_core`).
 
 use std::{iter, sync::Arc, time::Duration};
 
 use descent_core::{
+    change::{Adoption, ChangeRefusal},
     doc::Fault,
     event::Event,
     state::{RunStatus, State, VERSION, fields::UNKNOWN_KEY},
@@ -14,12 +15,14 @@ use descent_core::{
     world::World,
 };
 
-use super::{Client, Progress, announce, liveness, trust};
+use super::{Client, align, announce, liveness, trust};
 use crate::{
     agent, config,
     driver::adopt::{self, AdoptionRefusal},
-    failure::Failure,
-    store::{LoadedState, StatePlace, Store, StoreError, show_faults},
+    failure::{Failure, exit, quoted},
+    store::{
+        self, CommitContent, CommitError, LoadedState, StatePlace, Store, StoreError, show_faults,
+    },
     workspace,
 };
 
@@ -90,8 +93,10 @@ pub fn keep_superseded(
     loaded: &LoadedState,
 ) -> Result<(), Failure> {
     if let Some(kept) = store.keep_what_replaced(&loaded.state)? {
-        let state = store.place().state.clone();
-        client.tell(&Progress::Superseded { state, kept });
+        let (from, to) = (quoted(&kept), quoted(&store.place().state));
+        client.tell(&format!(
+            "this is the state of an earlier agreement again; the one that replaced it is kept: cp {from} {to} brings it back"
+        ));
     }
     Ok(())
 }
@@ -121,6 +126,22 @@ pub(super) fn restless(store: &Store) -> Failure {
         let path = store.place().state.clone();
         StoreError::Restless { path }.into()
     })
+}
+
+/// Gives the present state if it is agreed, and all that it decides by is known. Nothing is run by a guess at the rest.
+pub fn ready(store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
+    let loaded = store.read()?;
+    let lines = loaded.not_understood(&store.place().state);
+    if lines.is_empty() {
+        align::refuse_incomplete(&loaded.state)?;
+        return Ok(loaded);
+    }
+    let version = loaded.state.version;
+    let message =
+        format!("the state says what only a newer descent knows: version {version} is needed");
+    let hint =
+        "use a descent that reads that version; look, stop, edit and apply work with this one";
+    Err(Failure::new("E-VERSION", exit::INVALID, message, hint).with(lines))
 }
 
 /// The warnings about a state file, each with its place, and about edits that are in no commit. Unknown keys are among
@@ -171,9 +192,7 @@ pub fn seen(client: &dyn Client, store: &Store, loaded: &LoadedState) -> SeenSta
 /// The state with the usage that its attempts in flight have told counted as spent, for whoever looks on.
 pub fn with_usage_counted(place: &StatePlace, mut state: State) -> State {
     let used = agent::told_so_far(&place.attempts(), &state.run.in_flight);
-    if !used.is_empty() {
-        Arc::make_mut(&mut state.run).count_told(&used);
-    }
+    Arc::make_mut(&mut state.run).count_told(&used);
     state
 }
 
@@ -181,9 +200,7 @@ pub fn with_usage_counted(place: &StatePlace, mut state: State) -> State {
 pub(super) fn with_usage(place: &StatePlace, state: &State) -> State {
     let used = agent::told_so_far(&place.attempts(), &state.run.in_flight);
     let mut state = state.clone();
-    if !used.is_empty() {
-        Arc::make_mut(&mut state.run).reserve_told(&used);
-    }
+    Arc::make_mut(&mut state.run).reserve_told(&used);
     state
 }
 
@@ -210,4 +227,131 @@ pub fn next(store: &Store, state: &State) -> String {
         return "descent status".to_owned();
     }
     view::next(&World::new(state.clone()), &around)
+}
+
+/// Why a change is not committed.
+#[derive(Debug)]
+pub enum ChangeError<R> {
+    /// The state changed after the preparation: prepare again.
+    Stale,
+    Refused(R),
+    Failed(Failure),
+}
+
+impl<R> From<Failure> for ChangeError<R> {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+/// A change that the present state refuses, with that state.
+#[derive(Debug)]
+pub struct ChangeDenial {
+    pub refusal: ChangeRefusal,
+    pub state: Box<State>,
+}
+
+/// A change that was committed.
+#[derive(Debug)]
+pub struct CommitReport {
+    pub loaded: Arc<LoadedState>,
+    /// The consequences of the change.
+    pub effects: Vec<String>,
+    pub events: Vec<Event>,
+}
+
+impl ChangeDenial {
+    pub(super) fn on(state: &State, refusal: ChangeRefusal) -> ChangeError<Self> {
+        ChangeError::Refused(Self { refusal, state: Box::new(state.clone()) })
+    }
+}
+
+/// Commits the result of `decide` on the present state, under the commit lock.
+///
+/// `prepare` runs before each try, without the lock: it adopts a pending edit and reads the facts that `decide` needs.
+pub fn commit_change<P, R>(
+    store: &mut Store,
+    mut prepare: impl FnMut(&mut Store) -> Result<P, ChangeError<R>>,
+    mut decide: impl FnMut(&P, &LoadedState) -> Result<Adoption, ChangeError<R>>,
+) -> Result<Result<CommitReport, R>, Failure> {
+    for _ in 0..TRIES_MAX {
+        let error = match attempt(store, &mut prepare, &mut decide) {
+            Ok(report) => {
+                // A loop writes the journal itself.
+                if !store.is_live() {
+                    store.write_journal();
+                }
+                return Ok(Ok(report));
+            }
+            Err(error) => error,
+        };
+        match error {
+            ChangeError::Stale => {}
+            ChangeError::Refused(refusal) => return Ok(Err(refusal)),
+            ChangeError::Failed(failure) => return Err(failure),
+        }
+    }
+    Err(restless(store))
+}
+
+fn attempt<P, R>(
+    store: &mut Store,
+    prepare: &mut impl FnMut(&mut Store) -> Result<P, ChangeError<R>>,
+    decide: &mut impl FnMut(&P, &LoadedState) -> Result<Adoption, ChangeError<R>>,
+) -> Result<CommitReport, ChangeError<R>> {
+    let prepared = prepare(store)?;
+    let (mut effects, mut events) = (Vec::new(), Vec::new());
+    let written = store.commit(|fresh| {
+        // A foreign file sealed with the change would be taken for the program's own words.
+        if fresh.is_foreign {
+            return Err(ChangeError::Stale);
+        }
+        let adoption = decide(&prepared, fresh)?;
+        effects = adoption.effects;
+        events.clone_from(&adoption.events);
+        Ok(Some(CommitContent {
+            state: adoption.state,
+            touched: adoption.touched,
+            at: adoption.at,
+            events: adoption.events,
+        }))
+    });
+    match written {
+        Ok(loaded) => Ok(CommitReport { loaded, effects, events }),
+        Err(CommitError::Decide(error)) => Err(error),
+        Err(CommitError::Store(error)) => Err(ChangeError::Failed(error.into())),
+    }
+}
+
+/// Commits what `decide` makes of the present state: the one that the caller has read, from the second try on a newer one.
+pub fn commit_on_current(
+    client: &dyn Client,
+    store: &mut Store,
+    mut known: Option<Arc<LoadedState>>,
+    decide: impl Fn(&State) -> Result<Adoption, ChangeRefusal>,
+) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
+    commit_change(
+        store,
+        |store| Ok(basis(&mut known, client, store)?),
+        |_, fresh| decide(&fresh.state).map_err(|refusal| ChangeDenial::on(&fresh.state, refusal)),
+    )
+}
+
+/// The failure of a change with faults, all of them with their places; nothing was written.
+pub(super) fn faulty(
+    code: &'static str,
+    what: &str,
+    faults: &[Fault],
+    hint: &'static str,
+) -> Failure {
+    let line = |fault: &Fault| {
+        let at = match fault.pointer.as_str() {
+            "" => String::new(),
+            pointer => format!("{pointer}: "),
+        };
+        let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})"));
+        format!("{at}{}{}", fault.message, hint.unwrap_or_default())
+    };
+    let message = format!("{what} {}", store::count(faults.len()));
+    Failure::new(code, exit::INVALID, message, hint).with(faults.iter().map(line).collect())
 }

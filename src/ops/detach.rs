@@ -3,9 +3,7 @@
 //! Invariant: whoever starts it gets one answer, the first commit or the failure. Not here: the process (`process`),
 //! the words (`cli`).
 
-mod log;
-
-use std::{cell::RefCell, ffi::OsString, path::PathBuf, time::Duration};
+use std::{cell::RefCell, ffi::OsString, fs::File, io, path::PathBuf, time::Duration};
 
 use descent_core::{
     id::{RunId, Serial},
@@ -13,9 +11,10 @@ use descent_core::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::log::DetachedLog;
 use crate::{
+    events,
     failure::{Failure, exit},
+    files,
     process::detached::{self, DetachedProcess},
     signal::{Signal, Signals},
     store::StatePlace,
@@ -130,4 +129,109 @@ pub fn report_failure(failure: &Failure) -> bool {
 fn report(report: &StartReport) -> bool {
     let bytes = serde_json::to_vec(report).unwrap_or_default();
     detached::report(&bytes)
+}
+
+// The log of a detached run: all that `run` prints.
+//
+// Invariant: it has the mode 0600. It takes 16 MiB at most: half of that is in the file itself, and
+// the half before it in `<run>.0.log`. At most 20 runs have one; the oldest go first. Nothing
+// depends on a log.
+
+/// Bytes of one file, without those that are printed between two looks.
+const BYTES_MAX: u64 = 15 << 19;
+const END: &str = ".log";
+const OLDER: &str = ".0.log";
+
+#[derive(Debug)]
+struct DetachedLog {
+    path: PathBuf,
+    older: PathBuf,
+    file: File,
+    bytes_max: u64,
+    /// Makes a file the output of this process.
+    print_to: fn(&File) -> io::Result<()>,
+}
+
+impl DetachedLog {
+    fn make(place: &StatePlace, run: &RunId) -> io::Result<Self> {
+        let dir = place.logs();
+        files::make_dir(&dir)?;
+        events::forget_older(&dir, END);
+        let path = dir.join(format!("{run}{END}"));
+        let file = files::append(&path)?;
+        let print_to = detached::print_to;
+        print_to(&file)?;
+        Ok(Self {
+            older: dir.join(format!("{run}{OLDER}")),
+            path,
+            file,
+            bytes_max: BYTES_MAX,
+            print_to,
+        })
+    }
+
+    /// Begins a new file if this one is full.
+    fn tend(&mut self) {
+        let is_full = self.file.metadata().is_ok_and(|meta| meta.len() >= self.bytes_max);
+        if is_full && let Err(error) = self.turn_over() {
+            tracing::warn!(%error, "the log cannot be begun anew");
+        }
+    }
+
+    fn turn_over(&mut self) -> io::Result<()> {
+        files::remove(&self.older)?;
+        files::move_to(&self.path, &self.older)?;
+        self.file = files::append(&self.path)?;
+        (self.print_to)(&self.file)
+    }
+
+    fn remove(&self) {
+        let _ = files::remove(&self.path);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods)] // plants logs
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_logs_make_room_and_nothing_else_goes() {
+        let dir = tempfile::tempdir().unwrap();
+        for n in 10..30 {
+            std::fs::write(dir.path().join(format!("{n}.log")), "x").unwrap();
+        }
+        for name in ["10.0.log", "11.0.log"] {
+            std::fs::write(dir.path().join(name), "x").unwrap();
+        }
+        events::forget_older(dir.path(), END);
+        let mut left = files::entries(dir.path());
+        left.sort();
+        let names: Vec<_> = left.iter().map(|path| path.file_name().unwrap()).collect();
+        assert_eq!(names.len(), 20);
+        assert_eq!(names[..2], ["11.0.log", "11.log"]);
+    }
+
+    #[test]
+    fn a_full_log_becomes_the_older_half() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("r.log");
+        std::fs::write(&path, "first").unwrap();
+        let mut log = DetachedLog {
+            older: dir.path().join("r.0.log"),
+            file: files::append(&path).unwrap(),
+            path: path.clone(),
+            bytes_max: 6,
+            print_to: |_| Ok(()),
+        };
+        for (text, older, present) in
+            [("", None, "first"), ("!", Some("first!"), ""), ("second", Some("second"), "")]
+        {
+            std::io::Write::write_all(&mut log.file, text.as_bytes()).unwrap();
+            log.tend();
+            let read = |path: &std::path::Path| std::fs::read_to_string(path).ok();
+            assert_eq!(read(&log.older).as_deref(), older);
+            assert_eq!(read(&path).as_deref(), Some(present));
+        }
+    }
 }

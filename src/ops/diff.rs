@@ -24,8 +24,6 @@ use crate::{
 };
 
 const SCHEMA: &str = "descent/diff/1";
-/// Bytes of a patch in `--json` at most.
-const PATCH_BYTES_MAX: usize = 1 << 20;
 /// Names in a hint at most.
 const NAMES_MAX: usize = 20;
 
@@ -45,10 +43,8 @@ pub struct DiffReport {
     /// The commit that holds it; null of a workspace, and where nothing changed.
     commit: Option<CommitId>,
     pub files: Vec<FileLines>,
-    /// The patch, of at most 1 MiB; null with --stat and --name-only.
+    /// The patch; null with --stat and --name-only.
     patch: Option<String>,
-    /// Whether the patch is longer than that.
-    cut: bool,
     /// Why this change is shown, or why there is none.
     pub note: Option<String>,
     /// One command to type next.
@@ -68,11 +64,9 @@ enum DiffSubject {
 }
 
 impl DiffReport {
-    /// Puts the whole lines of the patch within the maximum into it.
+    /// Puts the patch into it.
     pub fn with_patch(&mut self) -> Result<(), Failure> {
-        let patch = self.patch()?;
-        self.cut = patch.len() > PATCH_BYTES_MAX;
-        self.patch = Some(beginning(&patch));
+        self.patch = Some(String::from_utf8_lossy(&self.patch()?).into_owned());
         Ok(())
     }
 
@@ -261,24 +255,12 @@ impl NameLookup<'_> {
         base: &CommitId,
     ) -> Result<DiffReport, Failure> {
         let run = self.state.run.id.as_ref();
-        let slot = || run.and_then(|run| driver::slot_of(self.place, run, attempt));
+        let slot = run.and_then(|run| driver::slot_of(self.place, run, attempt));
         let note = format!("{attempt} has changed no file yet");
-        let Some(at) = slot() else {
+        let change = slot.map(|at| trees.change_in(at, base)).transpose()?;
+        let Some(change) = change.flatten() else {
             return Ok(report.noted(note));
         };
-        let Some(change) = trees.change_in(at, base)? else {
-            return Ok(report.noted(note));
-        };
-        // The workspace may have become another attempt's meanwhile.
-        if slot() != Some(at) {
-            let what = format!("{attempt} ended while its files were looked at");
-            return Err(Failure::new(
-                "E-GONE",
-                exit::UNAVAILABLE,
-                what,
-                format!("descent diff {attempt}"),
-            ));
-        }
         let report = report.with(trees, base.clone(), change)?;
         let note = if report.files.is_empty() {
             note
@@ -297,15 +279,6 @@ fn of_atom(id: &AtomId) -> DiffReport {
         next: format!("descent why {id}"),
         ..DiffReport::default()
     }
-}
-
-/// The whole lines within the maximum.
-fn beginning(text: &[u8]) -> String {
-    let within = text.get(..PATCH_BYTES_MAX).map_or(text, |within| {
-        let end = within.iter().rposition(|byte| *byte == b'\n');
-        &within[..end.map_or(0, |at| at + 1)]
-    });
-    String::from_utf8_lossy(within).into_owned()
 }
 
 fn how(attempt: &KnownAttempt) -> &'static str {
@@ -345,9 +318,7 @@ pub(super) fn unknown(
 ) -> Failure {
     let atoms = state.all_atoms();
     let mut names: Vec<&str> = known.keys().map(AttemptId::as_str).collect();
-    if kind != "attempt" {
-        names.extend(atoms.keys().map(|id| id.as_str()));
-    }
+    names.extend(atoms.keys().map(|id| id.as_str()));
     // Another attempt of the same atom is meant sooner than one of the same number.
     let atom = name.rsplit_once('.').map(|(atom, _)| AtomId::new(atom));
     let of_atom = known.values().filter(|one| Some(&one.atom) == atom.as_ref());
@@ -363,17 +334,4 @@ pub(super) fn unknown(
         }
     };
     Failure::usage(format!("there is no {kind} `{name}`"), hint)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_long_patch_is_cut_at_the_end_of_a_line() {
-        assert_eq!(beginning(b"+a\n+b\n"), "+a\n+b\n");
-        let line = b"+0123456789\n".repeat(PATCH_BYTES_MAX / 10);
-        let shown = beginning(&line);
-        assert!(shown.len() <= PATCH_BYTES_MAX && shown.ends_with("9\n"));
-    }
 }

@@ -3,10 +3,7 @@
 //! Invariant: it works without a state too, and nothing of it stays.
 
 mod agents;
-mod disk;
 mod machine;
-mod providers;
-mod tools;
 
 use std::borrow::Cow;
 
@@ -80,9 +77,8 @@ impl Finding {
 
 /// Tries everything.
 pub fn diagnose(place: &StatePlace, programs: &dyn Programs) -> Vec<Finding> {
-    let mut findings = disk::findings(place);
-    findings.extend(tools::findings(place));
+    let mut findings = machine::findings(place);
     findings.extend(agents::findings(place, programs));
-    findings.extend(machine::findings(place));
+    findings.extend([machine::ending(), machine::fence(place)]);
     findings
 }

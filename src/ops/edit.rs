@@ -8,12 +8,7 @@ use descent_core::{
     change::{self, Adoption},
     doc::Fault,
     graph::validate as rules,
-    state::{
-        State,
-        check::{Pattern, schemas},
-        decode::decode,
-        encode::StateText,
-    },
+    state::{State, check::schemas, decode::decode, encode::StateText},
 };
 
 use super::{ChangeError, Client, CommitReport, commit_change, current::basis};
@@ -62,27 +57,12 @@ pub fn read(
     if begun.gate().is_empty() && !typed.gate().is_empty() {
         return Err(EditRefusal::Invalid(typed.gate().to_vec()));
     }
-    let bad = new_bad_schemas(begun, &typed);
+    let root = decode(typed.bytes()).root;
+    let bad = root.map_or_else(Vec::new, |root| store::pattern_faults(&schemas(&root)));
     if !bad.is_empty() {
         return Err(EditRefusal::Invalid(bad));
     }
     Ok(EditText::Changed(Box::new(typed)))
-}
-
-/// The schemas that cannot be used, but for those that stood there before.
-fn new_bad_schemas(begun: &LoadedState, typed: &LoadedState) -> Vec<Fault> {
-    let of = |loaded: &LoadedState| {
-        let root = decode(loaded.bytes()).root;
-        root.map_or_else(Vec::new, |root| schemas(&root))
-    };
-    let before = of(begun);
-    let is_known = |one: &Pattern| {
-        let mut before = before.iter();
-        before.any(|known| known.pointer == one.pointer && known.text == one.text)
-    };
-    let mut new = of(typed);
-    new.retain(|one| !is_known(one));
-    store::pattern_faults(&new)
 }
 
 /// Commits a person's text on top of the commits since `begun`.

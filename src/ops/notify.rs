@@ -1,23 +1,27 @@
 //! The command that tells a person how a run ended, or that it waits for somebody.
 //!
 //! Invariant: its failure is a warning, and changes nothing of the run. The command ends within [`NOTIFY_MAX`], with
-//! all that it started. Its output is dropped, but for the last line of a failure. Not here: when a run waits for
-//! somebody (`waits`), the words of a result (`cli`).
-
-pub mod waits;
+//! all that it started. Its output is dropped, but for the last line of a failure. Telling never delays the loop. Not
+//! here: the words of a result (`cli`).
 
 use std::{ffi::OsString, path::PathBuf, sync::Arc};
 
-use descent_core::id::RunId;
+use descent_core::{
+    id::{Lineage, RunId, Serial},
+    view::liveness::WaitsFor,
+    world::World,
+};
+use serde::Serialize;
+use tokio::task::JoinSet;
 use tokio_util::sync::CancellationToken;
 
-pub(super) use self::waits::WaitNotices;
-use super::{Client, Progress};
+use super::{Client, liveness};
 use crate::{
+    clock::{Clock, Stopwatch},
     config,
     failure::{Failure, exit},
     process::{self, Job, JobEnd, Programs, Reach, environment::Environment, timeouts::NOTIFY_MAX},
-    secrets,
+    render, secrets,
     signal::Signals,
     store::StatePlace,
 };
@@ -92,7 +96,7 @@ impl Notifier {
             Err(_) => telling.await,
         };
         if let Err(why) = told {
-            client.tell(&Progress::NotNotified { why });
+            tell_failed(client, &why);
         }
     }
 
@@ -132,5 +136,204 @@ impl Notifier {
         };
         let last_line = ended.output.last_line();
         Err(last_line.map_or_else(|| how.clone(), |line| format!("{how}: {line}")))
+    }
+}
+
+/// Tells that the command failed.
+pub(super) fn tell_failed(client: &dyn Client, why: &str) {
+    client.tell(&format!(
+        "warning[E-NOTIFY]: the notify command failed: {}\n  the run is as it is; to try the command: echo '{{}}' | sh -c COMMAND",
+        render::line(why)
+    ));
+}
+
+/// An editor that writes in place leaves a broken file for a moment.
+const GRACE_MS: u64 = 2_000;
+/// A disk may fill again and again.
+const AGAIN_MS: u64 = 60_000;
+
+/// The wait of a run: standard input of the notify command, with `DESCENT_EVENT=waits`
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct WaitOutput<'a> {
+    schema: &'static str,
+    waits_for: WaitsFor,
+    /// The same in words.
+    summary: String,
+    goal: &'a str,
+    lineage: &'a Lineage,
+    run: &'a RunId,
+    serial: Serial,
+    at: String,
+    /// The state file.
+    state: String,
+    /// The command that tells more.
+    next: &'static str,
+}
+
+/// The waits of one run.
+pub struct WaitNotices {
+    /// `None` if nobody is told.
+    notifier: Option<Arc<Notifier>>,
+    place: StatePlace,
+    run: RunId,
+    clock: Arc<dyn Clock>,
+    /// The present wait, since when, and whether it was told.
+    present: Option<Wait>,
+    /// Since a wait was told.
+    told: Option<Stopwatch>,
+    commands: JoinSet<Result<(), String>>,
+    cancel: CancellationToken,
+}
+
+struct Wait {
+    what: WaitsFor,
+    since: Stopwatch,
+    is_told: bool,
+}
+
+impl WaitNotices {
+    pub fn new(
+        notifier: Option<Arc<Notifier>>,
+        place: &StatePlace,
+        run: &RunId,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self {
+            notifier,
+            place: place.clone(),
+            run: run.clone(),
+            clock,
+            present: None,
+            told: None,
+            commands: JoinSet::new(),
+            cancel: CancellationToken::new(),
+        }
+    }
+
+    /// Takes in a turn of the loop. Returns why earlier commands failed.
+    pub fn turn(&mut self, world: &World, waits_for: Option<WaitsFor>) -> Vec<String> {
+        if let Some(notifier) = self.notifier.clone()
+            && let Some(what) = self.due(waits_for)
+        {
+            self.tell(notifier, world, what);
+        }
+        let ended = std::iter::from_fn(|| self.commands.try_join_next());
+        ended.filter_map(|ended| ended.ok()?.err()).collect()
+    }
+
+    /// The wait to tell of now, if there is one.
+    fn due(&mut self, waits_for: Option<WaitsFor>) -> Option<WaitsFor> {
+        let Some(what) = waits_for.filter(|what| next(*what).is_some()) else {
+            self.present = None;
+            return None;
+        };
+        let present = self.present.take().filter(|present| present.what == what);
+        let mut present = present.unwrap_or_else(|| Wait {
+            what,
+            since: Stopwatch::start(Arc::clone(&self.clock)),
+            is_told: false,
+        });
+        let is_recent = |told: &Stopwatch| told.passed_ms() < AGAIN_MS;
+        let is_due = !present.is_told
+            && present.since.passed_ms() >= GRACE_MS
+            && !self.told.as_ref().is_some_and(is_recent);
+        present.is_told |= is_due;
+        self.present = Some(present);
+        if is_due {
+            self.told = Some(Stopwatch::start(Arc::clone(&self.clock)));
+        }
+        is_due.then_some(what)
+    }
+
+    fn tell(&mut self, notifier: Arc<Notifier>, world: &World, what: WaitsFor) {
+        let (input, cancel) = (self.input(world, what), self.cancel.clone());
+        self.commands.spawn(async move { notifier.tell(NotifyEvent::Waits, input, &cancel).await });
+    }
+
+    fn input(&self, world: &World, what: WaitsFor) -> String {
+        let state = &world.state;
+        let output = WaitOutput {
+            schema: "descent/waits/1",
+            waits_for: what,
+            summary: format!("the run waits {}", liveness::waits_for(what)),
+            goal: &state.objective.goal,
+            lineage: &state.lineage,
+            run: &self.run,
+            serial: state.serial,
+            at: self.clock.now().rfc3339(),
+            state: self.place.state.display().to_string(),
+            next: next(what).unwrap_or_default(),
+        };
+        serde_json::to_string(&output).unwrap_or_default()
+    }
+
+    /// Ends what is under way: the run is over, and waits for nobody.
+    pub async fn finish(&mut self) {
+        self.cancel.cancel();
+        while self.commands.join_next().await.is_some() {}
+    }
+}
+
+/// The command that shows more; `None` of a wait that needs nobody.
+fn next(what: WaitsFor) -> Option<&'static str> {
+    match what {
+        WaitsFor::File => Some("descent validate"),
+        WaitsFor::Disk => Some("descent doctor"),
+        WaitsFor::Redirect => Some("descent redirect --abort"),
+        WaitsFor::Repository => Some("descent status"),
+        WaitsFor::Backoff => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::{sync::Mutex, time::Duration};
+
+    /// A clock that a test sets.
+    #[derive(Debug, Default)]
+    struct SetClock(Mutex<u64>);
+
+    impl Clock for SetClock {
+        fn now(&self) -> descent_core::id::UnixMillis {
+            descent_core::id::UnixMillis(0)
+        }
+
+        fn active(&self) -> Duration {
+            Duration::from_millis(*self.0.lock().unwrap())
+        }
+
+        fn sleep(&self, _: Duration) -> crate::clock::Sleep {
+            Box::pin(std::future::pending())
+        }
+    }
+
+    #[test]
+    fn a_wait_is_told_once_after_a_while_and_not_again_at_once() {
+        let clock = Arc::new(SetClock::default());
+        let place = StatePlace::at(std::path::Path::new("/nowhere"), None);
+        let hands = Arc::clone(&clock) as Arc<dyn Clock>;
+        let mut notices = WaitNotices::new(None, &place, &RunId::new("r"), hands);
+        let (file, disk) = (Some(WaitsFor::File), Some(WaitsFor::Disk));
+        let later = 2 * AGAIN_MS;
+        let steps = [
+            (0, file, None),
+            // It was mended in time, and broken again.
+            (GRACE_MS - 1, None, None),
+            (GRACE_MS, file, None),
+            (2 * GRACE_MS, file, file),
+            (3 * GRACE_MS, file, None),
+            // Another wait soon after it is told when the time is over.
+            (3 * GRACE_MS, disk, None),
+            (4 * GRACE_MS, disk, None),
+            (later, disk, disk),
+            (later, Some(WaitsFor::Backoff), None),
+            (2 * later, Some(WaitsFor::Backoff), None),
+        ];
+        for (at_ms, waits_for, expected) in steps {
+            *clock.0.lock().unwrap() = at_ms;
+            assert_eq!(notices.due(waits_for), expected, "at {at_ms} ms");
+        }
     }
 }

@@ -1,29 +1,38 @@
-//! The output of an attempt: its log beside the state, else the side file of its failure, else the excerpt in the state.
+//! The texts of an attempt. Its output is in its log beside the state, else in the side file of its failure, else in the
+//! excerpt in the state. Its prompt is the one that it was told, or that the next one would be told.
+//!
+//! Invariant: nothing is changed by a look. Not here: how they are shown.
 
-use std::path::{Component, Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Component, Path, PathBuf},
+};
 
 use descent_core::{
-    id::{AtomId, AttemptId},
+    id::{AtomId, AttemptId, UnixMillis},
+    prompt::{self, Ending, NextAttempt, PromptPart, Standing, TreeStart},
+    state::{Intent, State, atom::Body},
     view::{
         named::{self, AttemptEnd, KnownAttempt},
         why,
     },
-    world::World,
+    world::{World, earlier},
 };
 use serde::Serialize;
 
 use super::diff::{events, unknown};
 use crate::{
+    config::Config,
+    driver::{Agents, PromptRequest, ToldPrompt},
     evidence,
     failure::{Failure, exit},
     files, secrets,
     store::{StatePlace, Store},
+    workspace::Workspaces,
 };
 
 /// A log has 8 MiB and a line that says so.
-const BYTES_MAX: u64 = 9 << 20;
-/// Bytes of an output in `--json` at most, from its end.
-const TEXT_BYTES_MAX: usize = 1 << 20;
+const OUTPUT_BYTES_MAX: u64 = 9 << 20;
 
 /// The place of an output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -54,50 +63,36 @@ pub struct AttemptOutput {
     path: Option<String>,
     /// The length of what was found.
     bytes: usize,
-    /// Its last MiB; bytes that are no UTF-8 are replaced.
+    /// Bytes that are no UTF-8 are replaced.
     text: String,
-    /// Whether it is longer than that.
-    cut: bool,
     /// One command to type next.
     next: String,
     #[serde(skip)]
     pub whole: Vec<u8>,
 }
 
-/// The output of an attempt by its id.
-pub fn of_attempt(store: &mut Store, name: &str) -> Result<AttemptOutput, Failure> {
+/// The output of an attempt, or of the newest attempt of an atom; without a name, of the atom that is most worth asking
+/// about.
+pub fn output(store: &mut Store, name: Option<&str>) -> Result<AttemptOutput, Failure> {
     let loaded = store.read()?;
-    let events = events(store, &loaded.state);
-    let known = named::known_attempts(&loaded.state, &events);
-    match known.get(&AttemptId::new(name)) {
-        Some(attempt) => find(store.place(), attempt),
-        None => Err(unknown(&loaded.state, &known, name, "attempt")),
-    }
-}
-
-/// The output of the newest attempt of an atom; without one, of the atom that is most worth asking about.
-pub fn of_atom(store: &mut Store, name: Option<&str>) -> Result<AttemptOutput, Failure> {
-    let loaded = store.read()?;
-    let world = World::new(loaded.state.clone());
-    let events = events(store, &loaded.state);
-    let known = named::known_attempts(&loaded.state, &events);
+    let state = &loaded.state;
+    let known = named::known_attempts(state, &events(store, state));
     let asked = match name {
         Some(name) => AtomId::new(name),
         None => {
-            let asking = why::worth_asking(&world).atoms.into_iter();
+            let asking = why::worth_asking(&World::new(state.clone())).atoms.into_iter();
             let mut ids = asking.map(|asked| asked.atom);
             ids.find(|id| named::newest_of(&known, id).is_some()).ok_or_else(nothing_tried)?
         }
     };
-    if !loaded.state.all_atoms().contains_key(&asked) {
-        return Err(unknown(&loaded.state, &known, asked.as_str(), "atom"));
-    }
-    match named::newest_of(&known, &asked) {
+    let attempt = known.get(&AttemptId::new(asked.as_str()));
+    match attempt.or_else(|| named::newest_of(&known, &asked)) {
         Some(attempt) => find(store.place(), attempt),
-        None => {
+        None if state.all_atoms().contains_key(&asked) => {
             let what = format!("{asked} has not been tried: nothing was printed");
             Err(Failure::usage(what, format!("descent why {asked}")))
         }
+        None => Err(unknown(state, &known, asked.as_str(), "atom or attempt")),
     }
 }
 
@@ -110,7 +105,6 @@ fn nothing_tried() -> Failure {
 fn find(place: &StatePlace, attempt: &KnownAttempt) -> Result<AttemptOutput, Failure> {
     let found = |source, path: Option<PathBuf>, bytes: Vec<u8>| {
         let whole = secrets::all().hide_bytes(&bytes).into_owned();
-        let from = whole.len().saturating_sub(TEXT_BYTES_MAX);
         AttemptOutput {
             schema: "descent/output/1",
             attempt: attempt.id.clone(),
@@ -119,8 +113,7 @@ fn find(place: &StatePlace, attempt: &KnownAttempt) -> Result<AttemptOutput, Fai
             source,
             path: path.map(|path| path.display().to_string()),
             bytes: whole.len(),
-            text: String::from_utf8_lossy(&whole[from..]).into_owned(),
-            cut: from > 0,
+            text: String::from_utf8_lossy(&whole).into_owned(),
             next: format!("descent why {}", attempt.atom),
             whole,
         }
@@ -129,7 +122,7 @@ fn find(place: &StatePlace, attempt: &KnownAttempt) -> Result<AttemptOutput, Fai
         let logs = [("output.log", OutputSource::Log), ("setup.log", OutputSource::Setup)];
         for (name, source) in logs {
             let path = dir.join(name);
-            if let Ok(bytes) = files::read(&path, BYTES_MAX) {
+            if let Ok(bytes) = files::read(&path, OUTPUT_BYTES_MAX) {
                 return Ok(found(source, Some(path), bytes));
             }
         }
@@ -142,7 +135,7 @@ fn find(place: &StatePlace, attempt: &KnownAttempt) -> Result<AttemptOutput, Fai
     }
     let whole = attempt.whole.as_ref();
     if let Some(path) = whole.and_then(|whole| evidence::find(place, whole))
-        && let Ok(bytes) = files::read(&path, BYTES_MAX)
+        && let Ok(bytes) = files::read(&path, OUTPUT_BYTES_MAX)
     {
         return Ok(found(OutputSource::Evidence, Some(path), bytes));
     }
@@ -169,4 +162,181 @@ fn gone(attempt: &KnownAttempt) -> Failure {
     let what = format!("what {} printed, if anything, is not kept any more", attempt.id);
     let hint = format!("descent why {} tells what is kept of it", attempt.atom);
     Failure::new("E-GONE", exit::UNAVAILABLE, what, hint)
+}
+
+/// Members of a group in a hint at most.
+const MEMBERS_MAX: usize = 10;
+
+/// The prompt of an atom: `descent why ATOM --prompt --json`
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PromptReport {
+    schema: &'static str,
+    atom: AtomId,
+    /// The attempt in flight, else the next one.
+    attempt: AttemptId,
+    /// Counts from 1 in its context.
+    n: u32,
+    /// Whether the attempt in flight was told this; else it would be told now.
+    told: bool,
+    bytes: usize,
+    /// Empty of a prompt that was told: only its text is kept.
+    parts: Vec<PartOutput>,
+    pub text: String,
+    /// Why the atom cannot start as it is told here, or which attempt was told this.
+    pub note: Option<String>,
+    /// One command to type next.
+    next: String,
+}
+
+/// A part of a prompt
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct PartOutput {
+    name: &'static str,
+    bytes: usize,
+    /// Whether something of it was left out.
+    cut: bool,
+}
+
+impl PromptReport {
+    fn of(intent: &Intent, parts: &[PromptPart], text: String, note: Option<String>) -> Self {
+        let part = |part: &PromptPart| PartOutput {
+            name: part.name,
+            bytes: part.text.len(),
+            cut: part.is_cut,
+        };
+        Self {
+            schema: "descent/prompt/1",
+            atom: intent.atom.clone(),
+            attempt: intent.id.clone(),
+            n: intent.n,
+            told: parts.is_empty(),
+            bytes: text.len(),
+            parts: parts.iter().map(part).collect(),
+            text,
+            note,
+            next: format!("descent why {}", intent.atom),
+        }
+    }
+}
+
+/// The prompt of this atom at this time.
+pub fn prompt(
+    store: &mut Store,
+    config: Config,
+    name: &str,
+    now: UnixMillis,
+) -> Result<PromptReport, Failure> {
+    let loaded = store.read()?;
+    let state = &loaded.state;
+    let id = AtomId::new(name);
+    let Some(atom) = state.atom(&id) else {
+        return Err(unknown(state, &BTreeMap::new(), name, "atom"));
+    };
+    if let Body::All { .. } | Body::Any { .. } = &atom.body {
+        return Err(is_a_group(&id, atom.kids()));
+    }
+    let mut in_flight = state.run.in_flight.iter();
+    if let Some(intent) = in_flight.find(|intent| intent.atom == id)
+        && let Some(text) = told(store.place(), &intent.id)
+    {
+        let note = format!("{} is in flight and was told this:", intent.id);
+        return Ok(PromptReport::of(intent, &[], text, Some(note)));
+    }
+    let world = World::new(state.clone());
+    let next = prompt::next_attempt(&world, &id);
+    let next = next.ok_or_else(|| is_a_group(&id, atom.kids()))?;
+    next_prompt(store.place(), &Agents::new(config), next, now)
+}
+
+/// The text beside an attempt. The id may have been written by a person, so it must be one plain name.
+fn told(place: &StatePlace, attempt: &AttemptId) -> Option<String> {
+    let dir = super::output::dir_of(place, attempt)?;
+    let bytes = files::read(&dir.join("prompt.md"), prompt::BYTES_MAX as u64).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn next_prompt(
+    place: &StatePlace,
+    agents: &Agents,
+    next: NextAttempt,
+    now: UnixMillis,
+) -> Result<PromptReport, Failure> {
+    let NextAttempt { world, intent, standing } = &next;
+    let state = &world.state;
+    let changes = earlier::changes(state, intent, None);
+    let atom = state.atom(&intent.atom);
+    let has_action =
+        atom.and_then(|atom| atom.task()).is_some_and(|task| task.spec.action.is_some());
+    // Git is asked only for what it has.
+    let workspaces = match (changes.is_empty(), &state.run.started_from) {
+        (true, Some(_)) if !has_action => workspaces(state, place).ok(),
+        (true, _) => None,
+        (false, _) => Some(workspaces(state, place)?),
+    };
+    let start = start(workspaces.as_ref(), state, intent)?;
+    let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
+    let ending = if has_action { Ending::ResultFile } else { agents.ending(intent, is_plan) };
+    let told = ToldPrompt::of(&PromptRequest {
+        place,
+        workspaces: workspaces.as_ref(),
+        world,
+        intent,
+        now,
+        start: &start,
+        ending,
+        tree: &place.project,
+        agents,
+    });
+    let text = secrets::hide(&told.prompt.text()).into_owned();
+    Ok(PromptReport::of(intent, &told.prompt.parts, text, note(&intent.atom, standing)))
+}
+
+fn workspaces(state: &State, place: &StatePlace) -> Result<Workspaces, Failure> {
+    let constraints = &state.objective.constraints;
+    Ok(Workspaces::open(place, &state.lineage, constraints)?)
+}
+
+fn start(
+    workspaces: Option<&Workspaces>,
+    state: &State,
+    intent: &Intent,
+) -> Result<TreeStart, Failure> {
+    let trees = workspaces.and_then(Workspaces::trees);
+    let earlier = earlier::begins_with(state, intent);
+    match (trees, earlier, &intent.base) {
+        (Some(trees), Some(earlier), Some(base)) => Ok(trees.begin_with(&earlier, None, base)?),
+        _ => Ok(TreeStart::Clean),
+    }
+}
+
+/// Why the atom cannot start as it is told here.
+fn note(atom: &AtomId, standing: &Standing) -> Option<String> {
+    match standing {
+        Standing::Ready => None,
+        Standing::Waits(waits) => {
+            let names: Vec<&str> = waits.iter().map(AtomId::as_str).collect();
+            let names = names.join(", ");
+            Some(format!("{atom} waits for {names}: this is told with what is there so far"))
+        }
+        Standing::NotChosen(group) => Some(format!(
+            "another choice of {group} is in force: this is told as if {atom} were chosen"
+        )),
+        Standing::Solved => {
+            Some(format!("{atom} is solved: this would be told if it were made again"))
+        }
+        Standing::Closed => Some(format!(
+            "{atom} is not tried any more as it is: this would be told to one more attempt"
+        )),
+    }
+}
+
+fn is_a_group(id: &AtomId, members: &[AtomId]) -> Failure {
+    let members = members.iter().take(MEMBERS_MAX).map(AtomId::as_str);
+    let members: Vec<&str> = members.collect();
+    Failure::usage(
+        format!("{id} is a group: the tasks inside it have prompts"),
+        format!("one of {}", members.join(", ")),
+    )
 }

@@ -1,18 +1,20 @@
-//! A question outside of a loop: without a lease, before there is a state.
+//! A question outside of a loop: without a lease, before there is a state. The kind of a task is asked so at `align`
+//! (contract §9.26).
 //!
 //! Invariants: its agent works on a tree that is thrown away, and none of its processes is left. Nothing of its answer
-//! runs here. Not here: what is asked (`aligner`, `profiler`).
+//! runs here. Without an answer on the kind of a task there is the default, with the reason. Not here: what else is asked
+//! (`aligner`).
 
-mod room;
-
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use descent_core::{
     doc::{self, Node},
     event::{AgentEnd, ConsultAnswer},
-    id::{AtomId, AttemptId, Digest, Epoch, UnixMillis},
-    prompt::Prompt,
-    state::{Intent, SideEffect, Usage},
+    id::{AtomId, AttemptId, Digest, Epoch, Lineage, UnixMillis},
+    profile,
+    prompt::{Prompt, profiling},
+    state::{Constraints, Intent, Role, SideEffect, Usage, Workspace, profile::ProfileRecord},
+    world::World,
 };
 use tokio_util::sync::CancellationToken;
 
@@ -21,10 +23,12 @@ use crate::{
     config::{Config, agent::ResolvedAgent},
     driver::Agents,
     failure::Failure,
-    process::{self, environment},
+    files,
+    git::Git,
+    process::{self, environment, environment::Environment},
     store::StatePlace,
+    workspace::{Checkout, Size, WorkspaceError, Workspaces, cache_dir, size_of},
 };
-use room::QuestionRoom;
 
 /// A question to an agent, with the form of its answer.
 #[derive(Debug)]
@@ -146,4 +150,141 @@ impl OutsideQuestion<'_> {
 
 fn unusable(fault: &str) -> String {
     format!("its answer cannot be used: {fault}")
+}
+
+// The place of one question: a directory below the person's cache, and a tree of the project in it.
+//
+// Invariant: all of it is removed when this is dropped. The next question removes the leftovers of
+// a killed process.
+
+/// The directory of all questions, below the cache.
+const ROOMS: &str = "aligning";
+
+struct QuestionRoom {
+    dir: PathBuf,
+    tree: PathBuf,
+    workspaces: Option<Workspaces>,
+}
+
+impl QuestionRoom {
+    fn make(top: &Path) -> Result<Self, Failure> {
+        let cache = cache_dir().ok_or(WorkspaceError::NoHome)?;
+        let rooms = cache.join(ROOMS);
+        remove_left(&rooms);
+        let dir = rooms.join(format!("{}-{}", std::process::id(), uuid::Uuid::now_v7()));
+        let unwritable = |error| Failure::io("the place of the question cannot be made", &error);
+        files::make_dirs(&dir).map_err(unwritable)?;
+        let mut room = Self { tree: dir.join("empty"), dir, workspaces: None };
+        match room.copy(top)? {
+            Some(tree) => room.tree = tree,
+            None => files::make_dirs(&room.tree).map_err(unwritable)?,
+        }
+        Ok(room)
+    }
+
+    /// The tree; `None` where there is nothing to copy it from, or too much.
+    fn copy(&mut self, top: &Path) -> Result<Option<PathBuf>, Failure> {
+        let mut constraints = Constraints::default();
+        match Git::open(top)? {
+            Some(git) if git.head()?.commit.is_none() => return Ok(None),
+            Some(_) => constraints.workspace = Some(Workspace::Git),
+            None => match size_of(top, &constraints)? {
+                Size::Usual => constraints.workspace = Some(Workspace::Shadow),
+                Size::Large { .. } => return Ok(None),
+            },
+        }
+        let mut place = StatePlace::at(top, Some(&self.dir.join("state.json")));
+        place.project = top.to_owned();
+        place
+            .make()
+            .map_err(|error| Failure::io("the place of the question cannot be made", &error))?;
+        let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
+        let workspaces = Workspaces::open(&place, &lineage, &constraints)?;
+        let workspaces = self.workspaces.insert(workspaces);
+        let start = workspaces.snapshot()?.map(|start| start.commit);
+        let made = workspaces.for_checks(Checkout::Consult, start.as_ref())?;
+        Ok(Some(made.path))
+    }
+
+    /// The variables of a program that works there.
+    fn environment(&self, theirs: Environment) -> Environment {
+        match &self.workspaces {
+            Some(workspaces) => workspaces.environment(theirs),
+            None => theirs,
+        }
+    }
+
+    /// The mark of its processes.
+    fn mark(&self) -> String {
+        let name = self.dir.file_name().unwrap_or_default();
+        format!("{}/aligner", name.to_string_lossy())
+    }
+}
+
+impl Drop for QuestionRoom {
+    fn drop(&mut self) {
+        if let Some(trees) = self.workspaces.as_ref().and_then(Workspaces::trees)
+            && let Err(error) = trees.discard()
+        {
+            tracing::warn!(%error, "the tree of a question is left in the cache");
+        }
+        if let Err(error) = files::remove(&self.dir) {
+            tracing::warn!(%error, "the place of a question is left in the cache");
+        }
+        // It stays while another process asks too.
+        let _ = self.dir.parent().map(files::remove_empty);
+    }
+}
+
+/// Removes what processes that are gone left behind.
+fn remove_left(rooms: &Path) {
+    for room in files::entries(rooms) {
+        let name = room.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let pid = name.split('-').next().and_then(|pid| pid.parse().ok());
+        if pid.is_some_and(|pid: u32| process::entry(pid).is_none()) {
+            // The next question tries again what cannot be removed now.
+            let _ = files::remove(&room);
+        }
+    }
+}
+
+/// The agent that says what kind of task a goal is.
+#[derive(Debug)]
+pub struct Profiler<'a> {
+    pub agent: ResolvedAgent,
+    config: &'a Config,
+    now: UnixMillis,
+}
+
+impl<'a> Profiler<'a> {
+    /// The agent that a configuration names; `None` if it names none.
+    pub fn of(config: &'a Config, now: UnixMillis) -> Result<Option<Self>, Failure> {
+        let agent = config.agent(Role::Profile, None)?;
+        Ok(agent.map(|agent| Self { agent, config, now }))
+    }
+
+    /// Asks about an agreement; `None` where it is cancelled.
+    pub async fn ask(
+        &self,
+        top: &Path,
+        world: &World,
+        cancel: &CancellationToken,
+    ) -> Result<Option<(ProfileRecord, Usage)>, Failure> {
+        let prompt = profiling(world, self.now);
+        let outside = OutsideQuestion {
+            config: self.config,
+            agent: &self.agent,
+            prompt: &prompt,
+            form: agent::kind_of_task(),
+            now: self.now,
+        };
+        let (answer, used) = outside.ask(top, cancel).await?;
+        let said = match answer {
+            OutsideAnswer::Value(node) => profile::read(&node),
+            OutsideAnswer::None(why) => Err(why),
+            OutsideAnswer::Cancelled => return Ok(None),
+        };
+        let record = profile::record(self.agent.name.clone(), self.now.rfc3339(), said);
+        Ok(Some((record, used)))
+    }
 }

@@ -9,7 +9,7 @@ use descent_core::{
     difference::{self, Difference, Weight},
     id::{AttemptId, Serial},
     judging::Issue,
-    state::{Intent, RunStatus, StartedFrom, State, objective::RequestKind},
+    state::{RunStatus, StartedFrom, State, objective::RequestKind},
     step::Refusal,
     view::BoundView,
     world::World,
@@ -17,14 +17,13 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{
-    ChangeError, Client,
-    commit::faulty,
-    commit_change,
-    current::{self, basis, bound_of_start, restless, wait_for_loop, with_usage},
-    judge,
+    ChangeDenial, ChangeError, Client, CommitReport, commit_change,
+    current::{
+        self, basis, bound_of_start, commit_on_current, faulty, restless, wait_for_loop, with_usage,
+    },
     liveness::LoopObservation,
     request::{self, Patience},
-    start,
+    start, validate,
 };
 use crate::{
     failure::{Failure, exit},
@@ -55,24 +54,6 @@ pub struct OpenRedirect {
     pub is_live: bool,
 }
 
-/// A redirect that is committed, or could be.
-#[derive(Debug)]
-pub struct RedirectReport {
-    pub before: State,
-    pub after: State,
-    pub effects: Vec<String>,
-    /// The paths in which the new start differs from the one before.
-    pub moved: Vec<String>,
-}
-
-/// The loop's answer to a redirect.
-#[derive(Debug)]
-pub struct RedirectAnswer {
-    pub serial: Serial,
-    pub status: RunStatus,
-    pub started: Vec<Intent>,
-}
-
 /// The outcome of a redirect, or of a dry run: `descent redirect --json`
 #[derive(Debug, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -92,10 +73,13 @@ pub struct RedirectView {
     /// The attempts that the loop started after it.
     pub started: Vec<AttemptId>,
     /// The commit of the redirect.
-    serial: Option<Serial>,
+    pub serial: Option<Serial>,
     /// The next commit of the loop.
     answered: Option<Serial>,
     pub next: String,
+    /// The status of the run in that commit.
+    #[serde(skip)]
+    pub answer: Option<RunStatus>,
 }
 
 #[derive(Debug, Clone, Copy, Serialize)]
@@ -125,44 +109,33 @@ impl RedirectView {
             serial: None,
             answered: None,
             next: current::next(store, state),
+            answer: None,
         }
     }
 
-    /// A redirect that could be made.
-    pub fn planned(store: &Store, report: &RedirectReport) -> Self {
-        let in_flight = report.before.run.in_flight.iter();
-        let project = &store.place().project;
+    /// A redirect that could be made, or was made.
+    fn of(store: &Store, before: &State, after: &State, effects: &[String]) -> Self {
+        let in_flight = before.run.in_flight.iter();
         Self {
             result: RedirectResult::Planned,
-            changes: changes(report).iter().map(Difference::text).collect(),
-            effects: report.effects.clone(),
-            moved: report.moved.iter().take(MOVED_MAX).cloned().collect(),
-            issues: judge::brought(&report.before, &report.after, project),
+            changes: changes(before, after).iter().map(Difference::text).collect(),
+            effects: effects.to_vec(),
+            issues: validate::brought(before, after, &store.place().project),
             ended: in_flight.map(|intent| intent.id.clone()).collect(),
-            serial: Some(report.after.serial),
-            ..Self::unchanged(store, &report.after)
+            serial: Some(after.serial),
+            ..Self::unchanged(store, after)
         }
     }
 
-    /// One that was made, and the loop's answer.
-    pub fn redirected(
-        store: &Store,
-        report: &RedirectReport,
-        answer: Option<&RedirectAnswer>,
-    ) -> Self {
-        let started = answer.iter().flat_map(|answer| &answer.started);
-        Self {
-            result: RedirectResult::Redirected,
-            started: started.map(|intent| intent.id.clone()).collect(),
-            answered: answer.map(|answer| answer.serial),
-            ..Self::planned(store, report)
-        }
+    fn with_moved(mut self, order: &RedirectOrder) -> Self {
+        self.moved = order.moved.iter().take(MOVED_MAX).cloned().collect();
+        self
     }
 }
 
 /// The differences, but for the corrections that tell them and the request that they answer.
-fn changes(report: &RedirectReport) -> Vec<Difference> {
-    let (mut before, after) = (report.before.clone(), &report.after);
+fn changes(before: &State, after: &State) -> Vec<Difference> {
+    let mut before = before.clone();
     before.corrections.clone_from(&after.corrections);
     before.control.clone_from(&after.control);
     // An effect tells which of its entries went.
@@ -173,26 +146,19 @@ fn changes(report: &RedirectReport) -> Vec<Difference> {
     changes
 }
 
-/// Everything that is wanted stands already.
-#[derive(Debug)]
-pub struct Unchanged;
-
-type RedirectOutcome = Result<RedirectReport, Unchanged>;
-
-/// Plans the redirect of that state; nothing is written.
+/// Plans the redirect of that state; nothing is written. `None` where all of it stands already.
 pub fn plan(
     client: &dyn Client,
+    store: &Store,
     before: &State,
     order: &RedirectOrder,
-) -> Result<RedirectOutcome, Failure> {
+) -> Result<Option<RedirectView>, Failure> {
     match adopt(client, before, order) {
-        Ok(adoption) => Ok(Ok(RedirectReport {
-            before: before.clone(),
-            after: adoption.state,
-            effects: adoption.effects,
-            moved: order.moved.clone(),
-        })),
-        Err(refusal) => refused(refusal).map(Err),
+        Ok(done) => {
+            let view = RedirectView::of(store, before, &done.state, &done.effects);
+            Ok(Some(view.with_moved(order)))
+        }
+        Err(refusal) => refused(refusal).map(|()| None),
     }
 }
 
@@ -278,7 +244,8 @@ fn asked_already(state: &State) -> Failure {
     Failure::new("E-REDIRECT", exit::LEASE, message, hint)
 }
 
-/// Commits the redirect on top of whatever a loop has committed meanwhile. `open` if this process asked for it before.
+/// Commits the redirect on top of whatever a loop has committed meanwhile, and waits for its answer; `None` where all of it
+/// stands already. `open` if this process asked for it before.
 ///
 /// The objects of another start are kept before the state names it. If it comes to nothing, those of the start so far are.
 pub fn redirect(
@@ -287,7 +254,7 @@ pub fn redirect(
     loaded: Arc<LoadedState>,
     order: &RedirectOrder,
     open: Option<&OpenRedirect>,
-) -> Result<RedirectOutcome, Failure> {
+) -> Result<Option<RedirectView>, Failure> {
     let (place, before) = (store.place().clone(), loaded.state.clone());
     let keep = |start: &Option<StartedFrom>| match (&order.redirect.start, start) {
         (Some(_), Some(start)) => start::hold(&place, &before, start),
@@ -295,10 +262,23 @@ pub fn redirect(
     };
     keep(&order.redirect.start)?;
     let outcome = commit(client, store, loaded, order, open);
-    if !matches!(outcome, Ok(Ok(_))) {
+    if !matches!(outcome, Ok(Some(_))) {
         keep(&before.run.started_from)?;
     }
-    outcome
+    let Some((before, done)) = outcome? else {
+        return Ok(None);
+    };
+    let after = &done.loaded.state;
+    let loop_state = wait_for_answer(client, store, after.serial)?;
+    let answer = loop_state.as_ref().map(|loaded| &loaded.state);
+    let started = answer.iter().flat_map(|state| &state.run.in_flight);
+    Ok(Some(RedirectView {
+        result: RedirectResult::Redirected,
+        started: started.map(|intent| intent.id.clone()).collect(),
+        answered: answer.map(|state| state.serial),
+        answer: answer.map(|state| state.run.status),
+        ..RedirectView::of(store, &before, after, &done.effects).with_moved(order)
+    }))
 }
 
 fn commit(
@@ -307,7 +287,7 @@ fn commit(
     loaded: Arc<LoadedState>,
     order: &RedirectOrder,
     open: Option<&OpenRedirect>,
-) -> Result<RedirectOutcome, Failure> {
+) -> Result<Option<(State, CommitReport)>, Failure> {
     let (place, lineage) = (store.place().clone(), loaded.state.lineage.clone());
     let mut known = Some(loaded);
     let mut before = None;
@@ -334,29 +314,18 @@ fn commit(
         },
     )?;
     match (committed, before) {
-        (Ok(report), Some(before)) => Ok(Ok(RedirectReport {
-            before,
-            after: report.loaded.state.clone(),
-            effects: report.effects,
-            moved: order.moved.clone(),
-        })),
-        (Err(Refused::Change(refusal)), _) => refused(refusal).map(Err),
+        (Ok(report), Some(before)) => Ok(Some((before, report))),
+        (Err(Refused::Change(refusal)), _) => refused(refusal).map(|()| None),
         (Err(Refused::OtherLineage), _) | (Ok(_), None) => Err(restless(store)),
     }
 }
 
 /// Keeps a plan for the next comparison, where nothing else would be another.
 pub fn keep_plan(client: &dyn Client, store: &mut Store, plan: &State) -> Result<(), Failure> {
-    let committed = commit_change(
-        store,
-        |store| basis(&mut None, client, store).map_err(ChangeError::Failed),
-        |_, fresh| {
-            change::keep_plan(&fresh.state, plan, client.now()).map_err(ChangeError::Refused)
-        },
-    )?;
-    match committed {
-        Ok(_) | Err(ChangeRefusal::NoDifference) => Ok(()),
-        Err(refusal) => Err(Failure::bug(refusal)),
+    let keep = |state: &State| change::keep_plan(state, plan, client.now());
+    match commit_on_current(client, store, None, keep)? {
+        Ok(_) | Err(ChangeDenial { refusal: ChangeRefusal::NoDifference, .. }) => Ok(()),
+        Err(denial) => Err(Failure::bug(denial.refusal)),
     }
 }
 
@@ -377,9 +346,10 @@ fn adopt(
     change::redirect(before, &changes, reason, &by, now)
 }
 
-fn refused(refusal: ChangeRefusal) -> Result<Unchanged, Failure> {
+/// The failure of a refusal, unless all of it stands already.
+fn refused(refusal: ChangeRefusal) -> Result<(), Failure> {
     match refusal {
-        ChangeRefusal::NoDifference => Ok(Unchanged),
+        ChangeRefusal::NoDifference => Ok(()),
         ChangeRefusal::Invalid(faults)
             if faults.iter().all(|fault| fault.rule == change::NOT_BLOCKED) =>
         {
@@ -401,26 +371,17 @@ fn refused(refusal: ChangeRefusal) -> Result<Unchanged, Failure> {
 }
 
 /// Waits for the loop's next commit; `None` if it has none to make, or has ended.
-pub fn wait_for_answer(
+fn wait_for_answer(
     client: &dyn Client,
     store: &mut Store,
     after: Serial,
-) -> Result<Option<RedirectAnswer>, Failure> {
+) -> Result<Option<Arc<LoadedState>>, Failure> {
     let so_far = "the redirect is committed, but ";
     let mut patience = Patience::new(so_far, LoopObservation::goes_on);
-    while patience.waited_ms < ANSWER_MS_MAX {
-        let is_live = store.is_live();
+    while store.is_live() && patience.waited_ms < ANSWER_MS_MAX {
         let loaded = store.read()?;
         if loaded.state.serial > after {
-            let run = &loaded.state.run;
-            return Ok(Some(RedirectAnswer {
-                serial: loaded.state.serial,
-                status: run.status,
-                started: run.in_flight.clone(),
-            }));
-        }
-        if !is_live {
-            break;
+            return Ok(Some(loaded));
         }
         patience.wait(client, store)?;
     }

@@ -13,7 +13,7 @@ use descent_core::{
 };
 
 use super::{
-    ChangeError, Client, CommitReport, Progress, commit_change,
+    ChangeError, Client, CommitReport, commit_change,
     current::wait_for_loop,
     liveness::{self, LoopObservation},
 };
@@ -28,6 +28,8 @@ const LOOK_MS: u64 = 10;
 const PULSE_MS: u64 = 500;
 /// Between two messages while it takes long.
 const WORD_MS: u64 = 5_000;
+const NOT_READY: &str =
+    "waiting for a loop that is about to begin, or to end (descent stop --now ends it)";
 
 /// Commits a request to the loop. A live loop without an active run, which is about to begin or to end, is asked when it
 /// has begun; without one nothing runs.
@@ -39,7 +41,7 @@ pub(super) fn request(
 ) -> Result<Result<CommitReport, Refusal>, Failure> {
     // Without a run to ask, a loop that waits for room cannot be asked.
     let patience = Patience::new("nothing is requested yet: ", LoopObservation::goes_on);
-    let mut patience = patience.telling(Progress::LoopNotReady);
+    let mut patience = patience.telling(NOT_READY);
     loop {
         let reply = ask(client, store, kind, reason)?;
         if !matches!(reply, Err(Refusal::NothingRuns)) || !store.is_live() {
@@ -58,7 +60,7 @@ pub(super) fn only_words_are_awaited(store: &mut Store) -> bool {
 /// Waits until a loop is gone that only waits for the words of the final answer.
 pub(super) fn wait_for_words(client: &dyn Client, store: &mut Store) -> Result<(), Failure> {
     let patience = Patience::new("nothing is done yet: ", LoopObservation::lives);
-    let mut patience = patience.telling(Progress::LoopNotReady);
+    let mut patience = patience.telling(NOT_READY);
     while only_words_are_awaited(store) {
         patience.wait(client, store)?;
     }
@@ -101,7 +103,7 @@ pub(super) fn ask(
 
 /// Checks repeatedly, reports a long wait, and gives up on a loop that does nothing.
 pub(super) struct Patience {
-    progress: Option<Progress>,
+    words: Option<&'static str>,
     /// The beginning of the message of a failure: the part that is done.
     so_far: &'static str,
     check: fn(&LoopObservation, &str) -> Result<(), Failure>,
@@ -113,12 +115,12 @@ impl Patience {
         so_far: &'static str,
         check: fn(&LoopObservation, &str) -> Result<(), Failure>,
     ) -> Self {
-        Self { progress: None, so_far, check, waited_ms: 0 }
+        Self { words: None, so_far, check, waited_ms: 0 }
     }
 
     /// With a message for a wait that takes long.
-    pub(super) fn telling(self, progress: Progress) -> Self {
-        Self { progress: Some(progress), ..self }
+    pub(super) fn telling(self, words: &'static str) -> Self {
+        Self { words: Some(words), ..self }
     }
 
     pub(super) fn wait(&mut self, client: &dyn Client, store: &Store) -> Result<(), Failure> {
@@ -127,9 +129,8 @@ impl Patience {
         if self.waited_ms.is_multiple_of(PULSE_MS) {
             (self.check)(&liveness::observe(store, RunStatus::Running), self.so_far)?;
         }
-        let progress = self.progress.as_ref();
-        if let Some(progress) = progress.filter(|_| self.waited_ms.is_multiple_of(WORD_MS)) {
-            client.tell(progress);
+        if let Some(words) = self.words.filter(|_| self.waited_ms.is_multiple_of(WORD_MS)) {
+            client.tell(words);
         }
         Ok(())
     }

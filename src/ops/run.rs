@@ -11,17 +11,16 @@ use descent_core::{
 use tokio::runtime::Runtime;
 
 use super::{
-    Client, Progress,
+    Client,
     agents::{AgentLook, AgentUse, not_set, unset_variables},
-    environment, judge, keep_superseded,
-    lacking::{LackingPath, lacking},
-    limits, liveness,
+    compare::{LackingPath, lacking_paths},
+    environment, keep_superseded, liveness,
     memory::RunMemory,
-    newer,
-    notify::{Notifier, WaitNotices},
+    notify::{self, Notifier, WaitNotices},
+    ready,
     request::wait_for_words,
     result::commit_missing,
-    start, trust, warnings,
+    start, steer, trust, validate, warnings,
 };
 use crate::{
     agent::UnneededDirs,
@@ -39,6 +38,7 @@ use crate::{
         work::{WorkBoard, WorkShared},
     },
     process::{self, Programs, environment::Environment, own_tag::OwnTag},
+    render,
     runs::{RunRecord, RunRecords},
     signal::Signals,
     store::{Lease, StatePlace, Store, StoreError},
@@ -112,7 +112,7 @@ fn look_around(
     workspaces: &Workspaces,
     environment: &Environment,
     state: &State,
-) -> Result<Vec<Progress>, Failure> {
+) -> Result<Vec<String>, Failure> {
     let Some(trees) = workspaces.trees() else {
         return Ok(Vec::new());
     };
@@ -123,14 +123,13 @@ fn look_around(
         return Ok(Vec::new());
     }
     let linked = &state.objective.constraints.link;
-    let lacking = lacking(trees, environment, None, linked)?.into_iter();
+    let lacking = lacking_paths(trees, environment, None, linked)?.into_iter();
     let notes = lacking.map(|LackingPath { is_named, advice }| {
         let words = format!("`{}`: {}: {}", advice.check, advice.what, advice.hint);
-        let note = Progress::Note(words);
         if is_named {
-            client.tell(&note);
+            client.tell(&words);
         }
-        note
+        words
     });
     Ok(notes.collect())
 }
@@ -148,17 +147,16 @@ pub fn run<'a>(
     check_mode(client, &store)?;
     let run = options.run.clone();
     let heartbeat = Heartbeat::start(store.place(), &run, Arc::clone(&options.clock));
-    let loaded = newer::ready(&mut store)?;
+    let loaded = ready(&mut store)?;
     note(client, &store, &loaded.state, options);
-    let warnings = warnings(&store, &loaded, true).into_iter();
-    warnings.for_each(|text| client.tell(&Progress::Note(text)));
+    warnings(&store, &loaded, true).iter().for_each(|text| client.tell(text));
     keep_superseded(client, &store, &loaded)?;
-    let mut loaded = limits::adopt_under_lease(client, &mut store, loaded)?;
+    let mut loaded = steer::adopt_under_lease(client, &mut store, loaded)?;
     if !options.changes.is_empty() {
-        loaded = limits::change(client, &mut store, loaded, options.changes)?;
+        loaded = steer::limit(client, &mut store, loaded, options.changes)?;
     }
-    for words in judge::unmatched(&loaded.state, &store.place().project) {
-        client.tell(&Progress::Note(words));
+    for words in validate::unmatched(&loaded.state, &store.place().project) {
+        client.tell(&words);
     }
     let config = client.config().cloned().unwrap_or_default();
     let environment = environment(&loaded.state);
@@ -170,15 +168,11 @@ pub fn run<'a>(
     };
     for agent in look.ready(&loaded.state, AgentUse::Run)? {
         for variable in unset_variables(&agent) {
-            let words = format!("the agent `{}`: {}", agent.name, not_set(variable));
-            client.tell(&Progress::Note(words));
+            client.tell(&format!("the agent `{}`: {}", agent.name, not_set(variable)));
         }
     }
-    if let Some(words) = look.cheap_judge(&loaded.state)? {
-        client.tell(&Progress::Note(words));
-    }
     if limits_unknown_money(&loaded.state, &config) {
-        client.tell(&Progress::Note(MONEY_IS_REPORTED.to_owned()));
+        client.tell(MONEY_IS_REPORTED);
     }
     let notifier = options.notify.map(|command| {
         let programs = Arc::clone(&options.programs);
@@ -188,12 +182,15 @@ pub fn run<'a>(
     let withheld = environment.withheld.iter();
     let withheld: Vec<String> = withheld.filter(|name| !config.uses(name)).cloned().collect();
     if !withheld.is_empty() {
-        client.tell(&Progress::Withheld(withheld));
+        client.tell(&format!(
+            "withheld from attempts: {} (name them in `env` to pass them on)",
+            withheld.join(", ")
+        ));
     }
     let workspaces = open(client, &store, &loaded.state)?;
     let environment = workspaces.environment(environment);
     let lacking = look_around(client, &workspaces, &environment, &loaded.state)?;
-    let memory = remember(client, &store, &workspaces, &loaded.state, options);
+    let memory = remember(client, &store, &loaded.state, options);
     let from = options.from.map(|rev| start::first(&loaded.state, &workspaces, rev));
     let from = from.transpose()?;
     if let Some(trees) = workspaces.trees() {
@@ -249,14 +246,14 @@ pub fn run<'a>(
                 lines.iter().for_each(|line| client.event(line));
             },
             on_input: &mut |seen, serial| inputs.append_in_time(&seen.line(serial)),
-            on_note: &mut |text| client.tell(&Progress::Note(text.to_owned())),
+            on_note: &mut |text| client.tell(text),
             on_turn: &mut |world, desired, waits_for| {
                 has_begun = true;
                 (view.on_turn)(world);
                 board.turn(world, desired);
                 heartbeat.turn(world, desired, waits_for);
                 for why in waits.turn(world, waits_for) {
-                    client.tell(&Progress::NotNotified { why });
+                    notify::tell_failed(client, &why);
                 }
             },
         };
@@ -297,9 +294,9 @@ fn gap(
 ) -> Option<String> {
     let trees = workspaces.trees().map(|_| workspaces.path_of_result());
     let gap = options.programs.gap(&trees.unwrap_or_else(|| place.project.clone()))?;
-    client.tell(&Progress::Note(format!(
+    client.tell(&format!(
         "no fence: attempts can write the state file, since {gap}; a change of it while they work waits for `descent trust`"
-    )));
+    ));
     Some(gap)
 }
 
@@ -316,22 +313,19 @@ fn note(client: &dyn Client, store: &Store, state: &State, options: &RunOptions<
 fn remember(
     client: &dyn Client,
     store: &Store,
-    workspaces: &Workspaces,
     state: &State,
     options: &RunOptions<'_>,
 ) -> Option<RunMemory> {
     let read = || {
         let project = &store.place().project;
-        RunMemory::of(client, project, workspaces.repository(), state)
+        RunMemory::of(client, project, state)
     };
     let memory = options.memory.then(read).flatten()?;
-    let lessons = match memory.lessons.len() {
-        0 => return Some(memory),
-        1 => "1 lesson".to_owned(),
-        many => format!("{many} lessons"),
-    };
-    let words = format!("remembered: {lessons} of earlier runs (descent memory shows them)");
-    client.tell(&Progress::Note(words));
+    if memory.lessons.is_empty() {
+        return Some(memory);
+    }
+    let lessons = render::count(memory.lessons.len(), "lesson");
+    client.tell(&format!("remembered: {lessons} of earlier runs (descent memory shows them)"));
     Some(memory)
 }
 
@@ -350,10 +344,9 @@ fn note_configurations(
     let attempted =
         trust::Attempted { git: trees.git(), start: &start.commit, head, project: &place.project };
     match attempted.note(Some(client)) {
-        Ok(paths) if paths.is_empty() => {}
-        Ok(paths) => client.tell(&Progress::Configures(paths)),
+        Ok(paths) => paths.iter().for_each(|path| client.tell(&render::configures(path))),
         // `apply` says it as an error, and brings nothing home.
-        Err(failure) => client.tell(&Progress::Note(format!("warning: {}", failure.message))),
+        Err(failure) => client.tell(&format!("warning: {}", failure.message)),
     }
 }
 
@@ -379,7 +372,7 @@ fn check_mode(client: &dyn Client, store: &Store) -> Result<(), Failure> {
     match store.mode() {
         Ok(mode) if mode.is_degraded() => {
             let (name, meaning) = (mode.name(), mode.meaning());
-            client.tell(&Progress::DegradedFileSystem { name, meaning });
+            client.tell(&format!("the file system of the state is degraded ({name}): {meaning}"));
         }
         Ok(_) => {}
         // The first commit will report it better; but a lock is awaited only once.
@@ -404,7 +397,7 @@ fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces,
         if !trees.remake_start(start)? {
             return Err(commit_missing(&start.commit, constraints.workspace()));
         }
-        client.tell(&Progress::StartRemade);
+        client.tell("the repository of this run was lost: it is begun again from the files, which are as they were");
     }
     start::tell_moved(client, store.place(), trees, state);
     Ok(workspaces)

@@ -4,9 +4,10 @@
 
 use descent_core::state::{StartedFrom, State, Workspace};
 
-use super::{Client, Progress};
+use super::Client;
 use crate::{
     failure::{Failure, exit, quoted},
+    render,
     store::StatePlace,
     workspace::{self, Workspaces, Worktrees},
 };
@@ -15,7 +16,7 @@ use crate::{
 pub const WORKING_TREE: &str = ".";
 
 /// Paths named at most.
-const NAMED_MAX: usize = 10;
+pub const NAMED_MAX: usize = 10;
 
 /// Another start of a run, with what is another there.
 #[derive(Debug, Clone)]
@@ -74,7 +75,10 @@ pub fn tell_moved(client: &dyn Client, place: &StatePlace, trees: &Worktrees, st
     let results: Vec<_> = results.chain(applied).collect();
     match trees.moved_since(start, &results) {
         Ok(paths) if paths.is_empty() => {}
-        Ok(paths) => client.tell(&Progress::TreeMoved(paths)),
+        Ok(paths) => client.tell(&format!(
+            "your files changed since the start of this run: {} (descent redirect --from . takes them in)",
+            render::line(&render::listed(&paths, NAMED_MAX))
+        )),
         Err(error) => tracing::debug!(%error, "whether the files changed could not be told"),
     }
 }
@@ -98,8 +102,7 @@ pub fn moved(
     let start = if rev == WORKING_TREE {
         refuse_amid(trees)?;
         let start = trees.snapshot()?;
-        let notes = trees.notes().into_iter();
-        notes.for_each(|note| client.tell(&Progress::Note(note)));
+        trees.notes().iter().for_each(|note| client.tell(note));
         start
     } else {
         trees.named(rev)?.ok_or_else(|| no_such_rev(rev))?
@@ -116,15 +119,6 @@ pub fn hold(place: &StatePlace, state: &State, start: &StartedFrom) -> Result<()
         trees.hold(start)?;
     }
     Ok(())
-}
-
-/// The paths as a person reads them, some of many.
-pub fn named(paths: &[String]) -> String {
-    let mut text = paths[..paths.len().min(NAMED_MAX)].join(", ");
-    if let Some(more) = paths.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
-        text.push_str(&format!(" and {more} more"));
-    }
-    text
 }
 
 fn refuse_workspace(workspace: Workspace, rev: &str) -> Result<(), Failure> {

@@ -1,20 +1,19 @@
-//! A person's word about a part of a run: guidance, a skip or a retry of single atoms, the answer to an assertion, and whether an effect
-//! happened. The loop goes on with everything else.
+//! A person's word about a part of a run: guidance, a skip or a retry of atoms, an answer to an assertion, whether an effect
+//! happened. The loop goes on with everything else. Constraints before a run begins are changed here too.
 
 use std::sync::Arc;
 
 use descent_core::{
-    change::{self, Answer, Change, ChangeRefusal, Resolution, Steering},
+    change::{self, Answer, Change, ChangeRefusal, ConstraintChange, Resolution, Steering},
     id::{AtomId, AttemptId, TreeId},
     state::State,
     verdict::assertions::Assertion,
 };
 
 use super::{
-    ChangeDenial, ChangeError, Client, CommitReport,
-    commit::faulty,
-    commit_change,
-    current::{self, basis},
+    ChangeDenial, ChangeError, Client, CommitReport, adopt_edit, announce, commit_change,
+    current::{basis, commit_on_current, faulty},
+    trust,
 };
 use crate::{
     failure::Failure,
@@ -30,31 +29,20 @@ pub struct SteeringOrder<'a> {
     pub reason: Option<&'a str>,
 }
 
-/// The instruction stands already.
-#[derive(Debug)]
-pub struct Unsteered(pub Box<State>);
-
-/// Carries the instruction out on top of whatever a loop has committed meanwhile.
+/// Carries the instruction out on top of whatever a loop has committed meanwhile. `Err` has the state where it stands
+/// already.
 pub fn steer(
     client: &dyn Client,
     store: &mut Store,
     order: &SteeringOrder<'_>,
-) -> Result<Result<CommitReport, Unsteered>, Failure> {
-    let committed = commit_change(
-        store,
-        |store| Ok(current::current(client, store)?),
-        |_, fresh| {
-            let (steering, atoms) = (order.steering, order.atoms.as_slice());
-            let (by, now) = (client.by(), client.now());
-            change::steer(&fresh.state, steering, atoms, order.reason, &by, now)
-                .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
-        },
-    )?;
+) -> Result<Result<CommitReport, Box<State>>, Failure> {
+    let committed = commit_on_current(client, store, None, |state| {
+        let (steering, atoms) = (order.steering, order.atoms.as_slice());
+        change::steer(state, steering, atoms, order.reason, &client.by(), client.now())
+    })?;
     match committed {
         Ok(report) => Ok(Ok(report)),
-        Err(ChangeDenial { refusal: ChangeRefusal::NoDifference, state }) => {
-            Ok(Err(Unsteered(state)))
-        }
+        Err(ChangeDenial { refusal: ChangeRefusal::NoDifference, state }) => Ok(Err(state)),
         Err(denial) => Err(refused(denial.refusal)),
     }
 }
@@ -93,15 +81,10 @@ pub fn resolve(
     attempt: &AttemptId,
     resolution: Resolution<'_>,
 ) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
-    commit_change(
-        store,
-        |store| Ok(current::current(client, store)?),
-        |_, fresh| {
-            let change = [Change::Resolution(attempt, resolution)];
-            change::apply(&fresh.state, &change, &client.by(), client.now())
-                .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
-        },
-    )
+    commit_on_current(client, store, None, |state| {
+        let change = [Change::Resolution(attempt, resolution)];
+        change::apply(state, &change, &client.by(), client.now())
+    })
 }
 
 /// Records an answer on the state that the client has read.
@@ -148,4 +131,56 @@ fn tree_of(store: &Store, state: &State, assertion: &Assertion) -> Result<Option
         Some(head) => Ok(workspaces.tree_of(head)?),
         None => Ok(workspaces.snapshot()?.map(|start| start.tree)),
     }
+}
+
+/// The state with the changes. The caller holds the lease.
+pub fn limit(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+    changes: &[ConstraintChange],
+) -> Result<Arc<LoadedState>, Failure> {
+    let mut known = Some(loaded);
+    let changes = changes.iter().cloned().map(Change::Constraint);
+    let changes: Vec<Change<'_>> = changes.collect();
+    let committed = commit_change(
+        store,
+        |store| match known.take() {
+            Some(loaded) => Ok(loaded),
+            None => {
+                let edited = store.read().map_err(Failure::from)?;
+                Ok(adopt_under_lease(client, store, edited)?)
+            }
+        },
+        |_, fresh| {
+            change::apply(&fresh.state, &changes, &client.by(), client.now())
+                .map_err(ChangeError::Refused)
+        },
+    )?;
+    match committed {
+        Ok(report) => {
+            announce(client, &report.events, report.loaded.state.serial);
+            Ok(report.loaded)
+        }
+        Err(ChangeRefusal::NoDifference) => Ok(store.read()?),
+        Err(ChangeRefusal::WorkspaceIsFixed) => {
+            let hint = "align --force --set workspace=… archives this run and begins anew";
+            Err(Failure::usage(ChangeRefusal::WorkspaceIsFixed, hint))
+        }
+        Err(refusal) => Err(Failure::bug(refusal)),
+    }
+}
+
+/// Adopts an edit and checks trust before and after, since this state will run.
+pub fn adopt_under_lease(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+) -> Result<Arc<LoadedState>, Failure> {
+    trust::gate_adopted(client, store, &loaded)?;
+    let adopted = adopt_edit(client, store, Arc::clone(&loaded))?;
+    if !Arc::ptr_eq(&loaded, &adopted) && !trust::follows(&loaded, &adopted) {
+        trust::gate_adopted(client, store, &adopted)?;
+    }
+    Ok(adopted)
 }

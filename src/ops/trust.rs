@@ -4,8 +4,6 @@
 //! Not here: the list of what would run (the core), the records (`trust`), and the question in words (`cli`).
 
 mod authorship;
-mod by_attempt;
-mod configured;
 mod subject;
 
 use std::{
@@ -21,17 +19,20 @@ use descent_core::{
     trust::{EARLIER_RESULTS, TrustItem, TrustList},
 };
 
-use super::{Client, Progress};
+use super::Client;
 use crate::{
     config::{self, Config},
-    failure::{Failure, exit},
+    failure::{Failure, exit, quoted},
+    render,
     store::{CommitContent, CommitError, LoadedState, StatePlace, Store},
     trust::{Fact, RecordState, Records, UNKNOWN_WRITER},
 };
 
-pub use authorship::{refuse_link, refused_configuration};
-pub use by_attempt::Attempted;
+pub use authorship::{Attempted, refuse_link, refused_configuration};
 pub use subject::TrustQuestion;
+
+/// Moved files that are named at most.
+const NAMED_MAX: usize = 8;
 
 /// The thing that is asked about.
 #[derive(Debug)]
@@ -158,7 +159,7 @@ pub fn gate_plan(
     let plan = plan.and_then(|plan| {
         Some((plan, plan_doubt(client, &plan, place, here.as_deref(), &records)?))
     });
-    let worker = configured::of_layer(&config.project);
+    let worker = authorship::of_layer(&config.project);
     let mut question = match plan {
         None => TrustQuestion::of_worker(worker.clone()),
         Some((plan, why)) => {
@@ -195,7 +196,7 @@ fn plan_doubt(
         return None;
     }
     let owner = authorship::of_another_account(&plan.dir.join(plan.path));
-    let owner = owner.or_else(|| by_attempt::plan_doubt(client, plan, place, here, records));
+    let owner = owner.or_else(|| authorship::plan_doubt(client, plan, place, here, records));
     owner.or_else(|| plan.is_found.then(|| "was not agreed to on this machine".to_owned()))
 }
 
@@ -207,7 +208,7 @@ pub fn begins_alone(client: &dyn Client, place: &StatePlace) -> Result<(), Failu
 /// Records that the state of this lineage was made here, with a configuration that is allowed. The agreement is valid
 /// without the record: then `run` asks.
 pub fn made_here(client: &dyn Client, lineage: &Lineage, config: Option<&Config>) {
-    let worker = config.map(|config| configured::of_layer(&config.project)).unwrap_or_default();
+    let worker = config.map(|config| authorship::of_layer(&config.project)).unwrap_or_default();
     let mut facts = vec![Fact::Lineage(lineage.clone())];
     facts.extend(subject::in_lineage(lineage, &worker));
     remember_or_warn(client, &Records::find(), &facts);
@@ -218,7 +219,9 @@ pub fn made_here(client: &dyn Client, lineage: &Lineage, config: Option<&Config>
 pub fn taken_from(client: &dyn Client, project: &Path, file: &Path, lineage: &Lineage) {
     match authorship::doubt(project, file) {
         None => made_here(client, lineage, None),
-        Some(why) => client.tell(&Progress::CommandsOfAnother { why }),
+        Some(why) => client.tell(&format!(
+            "its commands may be another's (the file {why}): `descent trust` shows them before anything runs"
+        )),
     }
 }
 
@@ -231,8 +234,12 @@ fn strip(client: &dyn Client, store: &mut Store) -> Result<(), Failure> {
 fn set_aside(client: &dyn Client, store: &mut Store, sidecars: &[PathBuf]) -> Result<(), Failure> {
     let at = client.now().rfc3339().replace([':', '-'], "");
     if let Some(aside) = store.set_aside(sidecars, &at)? {
-        let home = store.place().dir.clone();
-        client.tell(&Progress::MovedAside { names: aside.names, dir: aside.dir, home });
+        let names = render::visible(&render::listed(&aside.names, NAMED_MAX));
+        let (from, to) = (quoted(&aside.dir), quoted(&store.place().dir));
+        client.tell(&format!(
+            "moved aside, since the state or git brought it: {names}\n  into {}; to bring back what you made yourself: mv -n {from}/NAME {to}/",
+            aside.dir.display()
+        ));
     }
     Ok(())
 }
@@ -271,7 +278,7 @@ fn unrated(
     }
     for event in &adoption.events {
         if let Event::Corrected { what, .. } = event {
-            client.tell(&Progress::Note(what.clone()));
+            client.tell(what);
         }
     }
     Ok(written)
@@ -295,11 +302,11 @@ pub fn question(target: &mut TrustTarget<'_>) -> Result<TrustQuestion, Failure> 
         }
         TrustTarget::Plan { dir, path, top, is_found } => {
             let carried = subject::read_plan(dir, path)?;
-            let worker = configured::of_layer(&config::load(top)?.project);
+            let worker = authorship::of_layer(&config::load(top)?.project);
             TrustQuestion::of_plan(path, carried, worker, *is_found)
         }
         TrustTarget::Worker { top } => {
-            let worker = configured::of_layer(&config::load(top)?.project);
+            let worker = authorship::of_layer(&config::load(top)?.project);
             if worker.is_empty() {
                 let message = format!("{} names no command", top.join(config::FILE_NAME).display());
                 let hint = "there is nothing to allow: descent align";
@@ -344,6 +351,6 @@ fn remember(client: &dyn Client, records: &Records, facts: &[Fact]) -> Result<()
 /// A consent is valid even if it cannot be recorded: it is asked for again the next time.
 fn remember_or_warn(client: &dyn Client, records: &Records, facts: &[Fact]) {
     if let Err(error) = remember(client, records, facts) {
-        client.tell(&Progress::NotRemembered(error));
+        client.tell(&format!("warning: {}\n  {}", error.message, error.hint));
     }
 }

@@ -1,22 +1,25 @@
-//! Returns to an earlier state, as a new commit.
+//! Returns to an earlier state, as a new commit; or makes a second state that begins at this one, to try another way.
 
-use std::sync::Arc;
+use std::{path::Path, sync::Arc};
 
 use descent_core::{
     change::{self, Adoption, Change, ChangeRefusal, EarlierState},
     event::Event,
-    id::{AtomId, CommitId},
-    state::State,
+    id::{AtomId, CommitId, Lineage, Serial},
+    state::{State, Workspace},
 };
 
 use super::{
-    ChangeError, Client, Progress, commit_change,
+    ChangeError, Client, clean, commit_change, current,
     current::{basis, restless, with_usage},
+    result::commit_missing,
+    trust,
 };
 use crate::{
-    failure::Failure,
-    store::{LoadedState, Store},
-    workspace::Workspaces,
+    failure::{Failure, exit},
+    git::Git,
+    store::{LoadedState, StatePlace, Store},
+    workspace::{Workspaces, Worktrees},
 };
 
 /// The result of an undo, or of a dry run.
@@ -25,6 +28,16 @@ pub struct UndoReport {
     pub state: State,
     pub what: String,
     pub effects: Vec<String>,
+}
+
+impl UndoReport {
+    fn of(events: &[Event], effects: Vec<String>, state: State) -> Self {
+        let corrected = events.iter().find_map(|event| match event {
+            Event::Corrected { what, .. } => Some(what.clone()),
+            _ => None,
+        });
+        Self { state, what: corrected.unwrap_or_default(), effects }
+    }
 }
 
 /// Nothing changes. The effects of these atoms, if any, are outside of the tree and not taken back.
@@ -42,11 +55,7 @@ pub fn plan(
 ) -> Result<UndoOutcome, Failure> {
     let workspaces = Workspaces::open(store.place(), &now.lineage, &then.objective.constraints)?;
     match adopt(client, &workspaces, now, then) {
-        Ok(adopted) => Ok(Ok(UndoReport {
-            what: what(&adopted.events),
-            effects: adopted.effects,
-            state: adopted.state,
-        })),
+        Ok(adopted) => Ok(Ok(UndoReport::of(&adopted.events, adopted.effects, adopted.state))),
         Err(ChangeError::Refused(nothing)) => Ok(Err(nothing)),
         Err(ChangeError::Failed(failure)) => Err(failure),
         Err(ChangeError::Stale) => Err(restless(store)),
@@ -80,11 +89,8 @@ pub fn undo(
     if !store.is_live() {
         update_result(client, store, &committed.loaded.state);
     }
-    Ok(Ok(UndoReport {
-        what: what(&committed.events),
-        effects: committed.effects,
-        state: committed.loaded.state.clone(),
-    }))
+    let state = committed.loaded.state.clone();
+    Ok(Ok(UndoReport::of(&committed.events, committed.effects, state)))
 }
 
 fn adopt(
@@ -104,16 +110,6 @@ fn adopt(
     })
 }
 
-fn what(events: &[Event]) -> String {
-    let corrected = events.iter().find_map(|event| {
-        let Event::Corrected { what, .. } = event else {
-            return None;
-        };
-        Some(what.clone())
-    });
-    corrected.unwrap_or_default()
-}
-
 /// Updates the result's ref and its worktree, as a run leaves them. The state is the truth: the next run mends failures
 /// here.
 fn update_result(client: &dyn Client, store: &Store, state: &State) {
@@ -129,7 +125,142 @@ fn update_result(client: &dyn Client, store: &Store, state: &State) {
         trees.deliver(head).map(drop)
     });
     if let Err(error) = updated {
-        let error = error.to_string();
-        client.tell(&Progress::ResultNotUpdated { error });
+        client
+            .tell(&format!("the result's files do not follow yet ({error}); the next run does it"));
     }
+}
+
+/// Names tried if none is given.
+const NAMES_MAX: u32 = 1000;
+
+/// A fork, and the state that it begins at.
+#[derive(Debug)]
+pub struct ForkReport {
+    pub place: StatePlace,
+    pub lineage: Lineage,
+    pub parent: Lineage,
+    pub serial: Serial,
+    pub kind: Workspace,
+}
+
+/// Makes the fork in that directory or file; without one, beside the state under a free name.
+pub fn fork(
+    client: &dyn Client,
+    store: &mut Store,
+    to: Option<&Path>,
+) -> Result<ForkReport, Failure> {
+    // The fork is made here, so its commands must be our own, or allowed, first.
+    let parent = current(client, store)?;
+    let place = place_of(store.place(), to)?;
+    let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
+    let state = change::fork(&parent.state, lineage.clone());
+    let constraints = &state.objective.constraints;
+    let kind = constraints.workspace();
+    let mut lock = None;
+    if let (true, Some(head)) = (kind != Workspace::Shared, &state.run.head) {
+        let of_parent = Workspaces::open(store.place(), &parent.state.lineage, constraints)?;
+        // Until the state names them, the workspaces of the fork look like leftovers.
+        lock = clean::lock()?;
+        let workspaces = Workspaces::open(&place, &lineage, constraints)?;
+        if let (Some(fork), Some(parent)) = (workspaces.trees(), of_parent.trees()) {
+            let taken = take_over(fork, parent, &state, head);
+            if taken.is_err() {
+                // The fork did not come about, so nothing of it stays.
+                fork.discard()?;
+                place.unmake().ok();
+            }
+            taken?;
+        }
+    }
+    let mut made = Store::open(StatePlace::create(&place.project, Some(&place.state))?);
+    made.set_author("fork", &client.by());
+    made.create(state)?;
+    drop(lock);
+    trust::made_here(client, &lineage, client.config());
+    made.write_journal();
+    Ok(ForkReport {
+        place: made.place().clone(),
+        lineage,
+        parent: parent.state.lineage.clone(),
+        serial: parent.state.serial,
+        kind,
+    })
+}
+
+/// Copies the commits that the state names into the fork's own repository, before that state is written.
+fn take_over(
+    fork: &Worktrees,
+    parent: &Worktrees,
+    state: &State,
+    head: &CommitId,
+) -> Result<(), Failure> {
+    let start = state.run.started_from.as_ref();
+    fork.take_over(parent, start)?;
+    for commit in start.map(|start| &start.commit).into_iter().chain([head]) {
+        if !fork.is_there(commit)? {
+            let kind = state.objective.constraints.workspace();
+            return Err(commit_missing(commit, kind));
+        }
+    }
+    Ok(fork.follow(head)?)
+}
+
+/// The place of the fork; a file that exists there is never overwritten.
+fn place_of(parent: &StatePlace, to: Option<&Path>) -> Result<StatePlace, Failure> {
+    let place = match to {
+        None => unnamed(parent)?,
+        Some(to) if to.is_dir() => in_worktree(parent, to)?,
+        Some(to) => place_of_file(parent, to)?,
+    };
+    if place.state.symlink_metadata().is_ok() {
+        let message = format!("{} is there already", place.state.display());
+        let hint = "name another file, or another worktree: git worktree add ../other, then descent undo --into ../other";
+        return Err(Failure::new("E-USAGE", exit::USAGE, message, hint));
+    }
+    Ok(place)
+}
+
+/// A directory of another worktree, at the same path below its top as the project: then paths in checks exist there.
+fn in_worktree(parent: &StatePlace, dir: &Path) -> Result<StatePlace, Failure> {
+    let place = StatePlace::at(dir, None);
+    let open = |project: &Path| Git::open(project).ok().flatten();
+    let (Some(ours), Some(theirs)) = (open(&parent.project), open(&place.project)) else {
+        return Ok(place);
+    };
+    let within = |project: &Path, git: &Git| {
+        let (project, top) = (project.canonicalize().ok()?, git.top().canonicalize().ok()?);
+        project.strip_prefix(top).map(Path::to_owned).ok()
+    };
+    if within(&parent.project, &ours) == within(&place.project, &theirs) {
+        return Ok(place);
+    }
+    Err(elsewhere(dir, &place.project))
+}
+
+/// A state file concerns the directory that it lies in.
+fn place_of_file(parent: &StatePlace, file: &Path) -> Result<StatePlace, Failure> {
+    let place = StatePlace::at(&parent.project, Some(file));
+    if place.project == parent.project {
+        return Ok(place);
+    }
+    Err(elsewhere(file, &place.project))
+}
+
+fn elsewhere(at: &Path, project: &Path) -> Failure {
+    let (at, project) = (at.display(), project.display());
+    let what = format!("a state at {at} would be about {project}");
+    let hint = "descent undo --into without a name, a file at the top of the project, or the directory of another worktree";
+    Failure::usage(what, hint)
+}
+
+fn unnamed(parent: &StatePlace) -> Result<StatePlace, Failure> {
+    let dir = parent.project.join(".descent");
+    for n in 1..NAMES_MAX {
+        let file = dir.join(format!("fork-{n}.json"));
+        if file.symlink_metadata().is_err() {
+            return Ok(StatePlace::at(&parent.project, Some(&file)));
+        }
+    }
+    let hint = "give a name: descent undo --into FILE";
+    Err(Failure::usage("there are very many forks here", hint))
 }

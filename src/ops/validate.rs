@@ -1,21 +1,25 @@
-//! Every fault of a state file or a plan.
+//! Every fault of a state file or a plan, and the issues that the rules find in it.
+//!
+//! Invariant: nothing is run or written.
 
 use std::path::{Path, PathBuf};
 
 use descent_core::{
     doc::{Fault, Node},
-    graph::validate as rules,
+    graph::{Graph, validate as rules},
     id::Lineage,
-    judging::{self, Issue},
+    judging::{self, Issue, JudgedPlan, PlanFacts},
     plan::PointerMap,
-    state::{check::schemas, decode, fields::NEAR_MISS},
+    state::{State, check::schemas, decode, fields::NEAR_MISS},
 };
 
-use super::judge;
+use super::environment;
 use crate::{
     failure::Failure,
+    judging::PlanPlace,
     plan_file::{self, Notation, PlanDraft, PlanFile},
     store::{self, Store, StoreError},
+    workspace,
 };
 
 /// The faults and warnings of a file.
@@ -84,7 +88,7 @@ fn look_at_plan(file: PlanFile, project: &Path) -> ValidateReport {
     let mut faults = draft.faults;
     faults.extend(missing);
     // A plan with faults may not be what it looks like.
-    let issues = if faults.is_empty() { judge::look(&draft.state, project) } else { Vec::new() };
+    let issues = if faults.is_empty() { look(&draft.state, project) } else { Vec::new() };
     let mut warnings = draft.warnings;
     warnings.extend(judging::faults(&issues, &draft.root, &draft.written));
     ValidateReport { path: file.name, bytes: file.bytes, is_plan: true, faults, warnings, issues }
@@ -124,8 +128,49 @@ fn look_at_state(path: PathBuf, bytes: Vec<u8>, project: &Path) -> ValidateRepor
     let mut warnings = decoded.warnings;
     let mut issues = Vec::new();
     if let (Some(state), Some(root), true) = (&decoded.state, &decoded.root, faults.is_empty()) {
-        issues = judge::look(state, project);
+        issues = look(state, project);
         warnings.extend(judging::faults(&issues, root, &PointerMap::default()));
     }
     ValidateReport { path, bytes, is_plan: false, faults, warnings, issues }
+}
+
+/// The issues of the part of a state that is still to be done.
+pub fn look(state: &State, project: &Path) -> Vec<Issue> {
+    let found = facts(state, project);
+    judged(state, &found)
+}
+
+/// The same with what is known of its checks.
+pub fn judged(state: &State, facts: &PlanFacts) -> Vec<Issue> {
+    judging::judge(&JudgedPlan::of_pending(state, &Graph::of(state), facts))
+}
+
+/// The things that the constraints and the open tasks of a state name and that are not there.
+pub fn facts(state: &State, project: &Path) -> PlanFacts {
+    let place = PlanPlace {
+        project,
+        path: &environment(state).path(),
+        constraints: &state.objective.constraints,
+    };
+    let tasks = state.atoms.values().filter_map(|atom| atom.task());
+    PlanFacts {
+        unmatched: workspace::unmatched(project, &state.objective.constraints),
+        ..place.facts(judging::questions(tasks))
+    }
+}
+
+/// The patterns of the constraints that have no effect, a line each.
+pub fn unmatched(state: &State, project: &Path) -> Vec<String> {
+    let found = workspace::unmatched(project, &state.objective.constraints);
+    let issues = found.iter().map(judging::no_match);
+    let words = |issue: Issue| format!("{}; {}", issue.description, issue.proposed_repair);
+    issues.map(words).collect()
+}
+
+/// The issues that a change of a state brings.
+pub fn brought(before: &State, after: &State, project: &Path) -> Vec<Issue> {
+    let known = look(before, project);
+    let mut issues = look(after, project);
+    issues.retain(|issue| !known.contains(issue));
+    issues
 }

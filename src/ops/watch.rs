@@ -1,30 +1,40 @@
-//! Looks at a run from outside: its state, its loop, its work and its events.
+//! Looks at runs from outside: one state again and again, the wait for its end, and all runs of this machine.
 //!
-//! Invariant: it only reads, and locks nothing. Whatever it reads may be gone or broken at any moment.
+//! Invariant: it only reads, and locks nothing. Whatever it reads may be gone or broken at any moment. Not here: a request
+//! to end a run (`stop`), the records of runs (`runs`), the words (`cli`).
 
 use std::{
-    fs::Metadata,
     io::{Read, Seek, SeekFrom},
     os::unix::fs::MetadataExt,
     path::{Path, PathBuf},
     sync::Arc,
+    time::{Duration, SystemTime},
 };
 
 use descent_core::{
-    id::{AtomId, AttemptId},
-    state::{State, Usage},
-    view::work::WorkView,
+    id::{AtomId, AttemptId, Lineage},
+    state::{RunStatus, State, Usage},
+    view::{
+        liveness::{Activity, WaitsFor},
+        work::WorkView,
+    },
+    world::World,
 };
+use serde::Serialize;
 
 use super::{
+    Client, current,
     liveness::{self, LoopObservation},
     run::RunReport,
 };
 use crate::{
     agent,
+    clock::{Clock, Stopwatch},
+    driver::Watch,
     events::{EventReader, HappenedEvent},
-    failure::Failure,
+    failure::{Failure, exit, quoted},
     files, heartbeat,
+    runs::{self, FoundRecord, RunRecord, RunRecords},
     store::{LoadedState, StatePlace, Store},
 };
 
@@ -34,7 +44,8 @@ const TAIL_BYTES: u64 = 256 * 1024;
 /// Looks at one state again and again.
 pub struct Lookout {
     store: Store,
-    stamp: Option<SaveStamp>,
+    /// The inode, length and time of the file when it was read.
+    stamp: Option<(u64, u64, SystemTime)>,
     loaded: Arc<LoadedState>,
     trouble: Option<String>,
     events: Option<RunEvents>,
@@ -43,26 +54,6 @@ pub struct Lookout {
 struct RunEvents {
     run: String,
     reader: EventReader,
-}
-
-/// A save of a file: another one has another inode, length or time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct SaveStamp {
-    inode: u64,
-    bytes: u64,
-    seconds: i64,
-    nanoseconds: i64,
-}
-
-impl SaveStamp {
-    fn of(meta: &Metadata) -> Self {
-        Self {
-            inode: meta.ino(),
-            bytes: meta.len(),
-            seconds: meta.mtime(),
-            nanoseconds: meta.mtime_nsec(),
-        }
-    }
 }
 
 /// The findings of one look.
@@ -109,7 +100,8 @@ impl Lookout {
 
     pub fn look(&mut self) -> WatchReport {
         let meta = self.store.place().state.symlink_metadata();
-        let stamp = meta.ok().map(|meta| SaveStamp::of(&meta));
+        let stamp =
+            meta.ok().and_then(|meta| Some((meta.ino(), meta.len(), meta.modified().ok()?)));
         let is_news = stamp.is_none() || stamp != self.stamp;
         if is_news {
             match self.store.read() {
@@ -176,4 +168,217 @@ fn tail(path: &Path) -> Option<String> {
     let mut bytes = Vec::new();
     file.take(TAIL_BYTES).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Between two looks: the first after a commit of the loop, since its last is near its end, and the longest.
+const LOOK_MS_MIN: u64 = 20;
+const LOOK_MS_MAX: u64 = 1_000;
+
+/// Whether the loop hangs, and what it waits for.
+type Standstill = (bool, Option<WaitsFor>);
+
+/// How long to wait at most, as a person wrote it.
+#[derive(Debug)]
+pub struct WaitLimit {
+    pub ms: u64,
+    pub text: String,
+}
+
+/// Waits until nobody holds the lease, and gives the ending. A run that ended before is not waited for.
+pub async fn wait(
+    client: &dyn Client,
+    store: &mut Store,
+    clock: Arc<dyn Clock>,
+    limit: Option<&WaitLimit>,
+) -> Result<RunReport, Failure> {
+    let mut watch = Watch::of(&store.place().state);
+    let waited = Stopwatch::start(Arc::clone(&clock));
+    let (mut pause_ms, mut told) = (LOOK_MS_MIN, None);
+    while store.is_live() {
+        let left_ms = limit.map(|limit| limit.ms.saturating_sub(waited.passed_ms()));
+        if let (Some(limit), Some(0)) = (limit, left_ms) {
+            let message = format!("the run has not ended within {}", limit.text);
+            let hint = "descent status; descent wait waits on";
+            return Err(Failure::new("E-WAIT-TIMEOUT", exit::LEASE, message, hint));
+        }
+        if pause_ms == LOOK_MS_MAX {
+            tell_standstill(client, store, &mut told);
+        }
+        let pause =
+            Duration::from_millis(left_ms.map_or(pause_ms, |left_ms| pause_ms.min(left_ms)));
+        tokio::select! {
+            () = watch.changed() => pause_ms = LOOK_MS_MIN,
+            () = clock.sleep(pause) => pause_ms = (pause_ms * 2).min(LOOK_MS_MAX),
+        }
+    }
+    ending(client, store)
+}
+
+/// Tells once of each standstill that somebody has to end.
+fn tell_standstill(client: &dyn Client, store: &Store, told: &mut Option<Standstill>) {
+    let observed = liveness::observe(store, RunStatus::Running);
+    let present = (observed.is_hung(), observed.liveness.waits_for);
+    let words = match present {
+        (true, _) => {
+            let mend = observed.liveness.mend.as_deref().unwrap_or("descent status");
+            Some(format!("{}: {mend}", observed.hung()))
+        }
+        (false, Some(what)) => Some(format!("the loop waits {}", liveness::waits_for(what))),
+        (false, None) => None,
+    };
+    if told.replace(present) != Some(present) {
+        words.iter().for_each(|words| client.tell(words));
+    }
+}
+
+/// The ending that the state tells.
+fn ending(client: &dyn Client, store: &mut Store) -> Result<RunReport, Failure> {
+    let loaded = store.read()?;
+    let state = current::seen(client, store, &loaded).state;
+    let run = &state.run;
+    if !run.status.is_active() && !run.ending.is_known() {
+        let message = "nothing runs here, and no run has ended";
+        return Err(Failure::new("E-NO-RUN", exit::STOPPED, message, "descent run"));
+    }
+    RunReport::of_state(store.place(), state)
+}
+
+/// A state on which a run was started, as it stands
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct KnownRun {
+    /// The state file.
+    pub state: PathBuf,
+    /// The project that it is about.
+    pub project: PathBuf,
+    /// Whether commands find this state in the project by themselves.
+    #[serde(skip)]
+    pub is_usual: bool,
+    pub lineage: Lineage,
+    /// Absent if the state cannot be read.
+    pub goal: Option<String>,
+    #[cfg_attr(test, schemars(extend("enum" = [null, "aligned", "running", "redirecting", "completed", "stopped", "exhausted", "needs_guidance"])))]
+    pub status: Option<&'static str>,
+    /// Whether a loop holds the lease.
+    pub live: bool,
+    pub activity: Activity,
+    pub waits_for: Option<WaitsFor>,
+    /// When the newest run began, or how long ago it ended.
+    pub since: String,
+    pub resolved: usize,
+    pub unresolved: usize,
+    /// The process of the loop.
+    pub pid: Option<u32>,
+    pub detached: bool,
+    /// The log of a detached run.
+    pub log: Option<PathBuf>,
+    /// Why the state cannot be read.
+    pub problem: Option<String>,
+}
+
+/// The runs of this machine: `descent status --all --json`
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct RunListing {
+    schema: &'static str,
+    /// Those with a living loop first, then the newest.
+    pub runs: Vec<KnownRun>,
+    pub next: String,
+    #[serde(skip)]
+    pub warnings: Vec<String>,
+}
+
+impl KnownRun {
+    /// The command that shows more of it.
+    fn next(&self) -> String {
+        if self.is_usual {
+            format!("descent -C {} status", quoted(&self.project))
+        } else {
+            format!("descent --state {} status", quoted(&self.state))
+        }
+    }
+}
+
+/// Lists the runs: those that live first, then the newest. The records of states that are gone are removed.
+pub fn list_runs() -> RunListing {
+    let listing = RunRecords::find().list();
+    let mut warnings: Vec<String> = listing
+        .odd
+        .into_iter()
+        .map(|odd| format!("warning: passed over {}", crate::render::line(&odd)))
+        .collect();
+    if listing.left_out > 0 {
+        let count = listing.left_out;
+        warnings.push(format!("warning: {count} older records were passed over"));
+    }
+    let mut runs: Vec<KnownRun> = Vec::new();
+    for found in &listing.found {
+        match known(found) {
+            Some(run) => runs.push(run),
+            None => RunRecords::forget(found),
+        }
+    }
+    runs.sort_by(|one, other| (other.live, &other.since).cmp(&(one.live, &one.since)));
+    let next = runs.first().map_or_else(
+        || "descent run, where a goal is agreed (descent align --help)".to_owned(),
+        KnownRun::next,
+    );
+    RunListing { schema: "descent/ps/1", runs, next, warnings }
+}
+
+/// `None` if the state is gone, or another agreement has its name.
+fn known(found: &FoundRecord) -> Option<KnownRun> {
+    let record = &found.record;
+    if runs::is_absent(&record.state) {
+        return None;
+    }
+    let dir = record.state.parent().unwrap_or(Path::new("/"));
+    let mut store = Store::open(StatePlace::find(dir, Some(&record.state))?);
+    match store.read() {
+        Ok(loaded) if loaded.state.lineage != record.lineage => None,
+        Ok(loaded) => Some(of_state(&store, record, loaded.state.clone())),
+        Err(error) => {
+            let row = row(&store, record, RunStatus::Running);
+            Some(KnownRun { problem: Some(error.to_string()), ..row })
+        }
+    }
+}
+
+fn of_state(store: &Store, record: &RunRecord, state: State) -> KnownRun {
+    let world = World::new(state);
+    let run = &world.state.run;
+    let (resolved, unresolved) = world.split();
+    let mut known = row(store, record, run.status);
+    let ended = run.ending.ended.clone();
+    known.since = ended.filter(|_| !known.live && !run.status.is_active()).unwrap_or(known.since);
+    KnownRun {
+        goal: Some(world.state.objective.goal.clone()),
+        status: Some(run.status.word()),
+        resolved: resolved.len(),
+        unresolved: unresolved.len(),
+        ..known
+    }
+}
+
+fn row(store: &Store, record: &RunRecord, status: RunStatus) -> KnownRun {
+    let observed = liveness::observe(store, status);
+    let place = store.place();
+    KnownRun {
+        state: record.state.clone(),
+        project: place.project.clone(),
+        is_usual: place.is_usual(),
+        lineage: record.lineage.clone(),
+        goal: None,
+        status: None,
+        live: observed.holder.is_some() || store.is_live(),
+        activity: observed.liveness.activity,
+        waits_for: observed.liveness.waits_for,
+        since: record.at.clone(),
+        resolved: 0,
+        unresolved: 0,
+        pid: observed.holder.as_deref().and_then(heartbeat::pid_in),
+        detached: record.log.is_some(),
+        log: record.log.clone(),
+        problem: None,
+    }
 }

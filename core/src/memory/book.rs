@@ -4,15 +4,15 @@
 
 use alloc::{
     borrow::ToOwned,
+    collections::BTreeSet,
     format,
     string::{String, ToString},
     vec::Vec,
 };
 
-use super::{learnt::Learnt, text::cleaned};
 use crate::{
     doc::{self, Limits},
-    id::{LessonId, Lineage, UnixMillis},
+    id::{Digest, LessonId, Lineage, UnixMillis},
     state::{Extra, LearntRun, Lesson, LessonBook, LessonKind, LessonSource, fields::Findings},
 };
 
@@ -28,6 +28,19 @@ const LEARNT_MAX: usize = 200;
 const SEEN_MIN: u32 = 2;
 pub const SCHEMA: &str = "descent/lessons/1";
 const SCHEMA_STEM: &str = "descent/lessons/";
+
+/// A lesson of one run, before it has an id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Learnt {
+    pub kind: LessonKind,
+    pub tool: String,
+    pub target: String,
+    pub choice: Digest,
+    pub group: Digest,
+    pub lesson: String,
+    pub because: String,
+    pub by: LessonSource,
+}
 
 /// A book without lessons.
 pub fn new() -> LessonBook {
@@ -194,4 +207,51 @@ fn shorten(book: &mut LessonBook) {
     }
     let surplus = book.learnt.len().saturating_sub(LEARNT_MAX);
     book.learnt.drain(..surplus);
+}
+
+/// Characters of a lesson at most, and of its reason.
+pub const LESSON_CHARS_MAX: usize = 300;
+/// Characters of a tool or a target at most.
+pub(super) const NAME_CHARS_MAX: usize = 100;
+/// Shorter words say little.
+const WORD_CHARS_MIN: usize = 3;
+
+/// A text as a lesson may hold it.
+pub(super) fn clean(text: &str, chars_max: usize) -> String {
+    let plain = |c: char| if is_odd(c) { ' ' } else { c };
+    let plain: String = text.chars().take(4 * chars_max).map(plain).collect();
+    let words: Vec<&str> = plain.split_whitespace().collect();
+    let text = words.join(" ");
+    match text.char_indices().nth(chars_max) {
+        None => text,
+        Some(_) => {
+            let kept: String = text.chars().take(chars_max - 1).collect();
+            kept.trim_end().to_owned() + "…"
+        }
+    }
+}
+
+/// Control characters, and those that turn or hide the text around them.
+fn is_odd(c: char) -> bool {
+    let hides = matches!(c, '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    c.is_control() || hides
+}
+
+/// A lesson whose texts are as they may be, whoever wrote them.
+pub(super) fn cleaned(mut lesson: Lesson) -> Lesson {
+    for text in [&mut lesson.lesson, &mut lesson.because] {
+        *text = clean(text, LESSON_CHARS_MAX);
+    }
+    let names = [&mut lesson.tool, &mut lesson.target];
+    for name in names.into_iter().chain([&mut lesson.first, &mut lesson.last]) {
+        *name = clean(name, NAME_CHARS_MAX);
+    }
+    lesson
+}
+
+/// The words of a text, in small letters.
+pub(super) fn words(text: &str) -> BTreeSet<String> {
+    let words = text.split(|c: char| !c.is_alphanumeric());
+    let long = words.filter(|word| word.chars().count() >= WORD_CHARS_MIN);
+    long.map(|word| word.to_lowercase().to_string()).collect()
 }

@@ -7,7 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::text::{LESSON_CHARS_MAX, NAME_CHARS_MAX, clean};
+use super::book::{LESSON_CHARS_MAX, Learnt, NAME_CHARS_MAX, clean};
 use crate::{
     graph::{Ix, NodeKind, PlannedPhase},
     id::{AtomId, Digest},
@@ -20,19 +20,6 @@ use crate::{
     },
     world::World,
 };
-
-/// A lesson of one run, before it has an id.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Learnt {
-    pub kind: LessonKind,
-    pub tool: String,
-    pub target: String,
-    pub choice: Digest,
-    pub group: Digest,
-    pub lesson: String,
-    pub because: String,
-    pub by: LessonSource,
-}
 
 /// The lessons of a run that has ended; none of one that was stopped, ran out of a budget, or did not have to begin.
 pub fn of_ending(world: &World) -> Vec<Learnt> {

@@ -2,7 +2,7 @@
 
 use alloc::{format, string::ToString, vec, vec::Vec};
 
-use super::{learnt::Learnt, *};
+use super::*;
 use crate::{
     id::{Digest, LessonId, Lineage, RunId, UnixMillis},
     state::{Extra, LearntRun, LessonKind, LessonSource},

@@ -33,8 +33,6 @@ pub struct Decoding {
     pub patterns: Vec<Pattern>,
     /// The file's version, if it could be read.
     pub version: Option<Version>,
-    /// The state of a newer major version, as far as it is understood: to be shown, never written.
-    pub understood: Option<State>,
 }
 
 /// Reads the types; `graph::validate::check` checks the graph.
@@ -77,12 +75,9 @@ fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
     is_cut |= !found.faults.is_empty() && root.get(INTERNAL).is_none();
     let version = root.get("version").and_then(Node::as_str).and_then(Version::parse);
     found.is_newer = version.is_some_and(|version| version > VERSION);
-    let (mut state, mut understood) = (None, None);
+    let mut state = None;
     match version {
         Some(version) if version < VERSION || version.major != VERSION.major => {
-            if found.is_newer && found.faults.is_empty() {
-                understood = read_leniently(&root, &mut found);
-            }
             found.faults.push(foreign_version(&root, version));
         }
         _ if is_cut => {}
@@ -97,17 +92,7 @@ fn of_parsed(parsed: doc::Parsed, near_miss: Option<FindNearMiss>) -> Decoding {
         warnings: found.warnings,
         patterns,
         version,
-        understood,
     }
-}
-
-/// Reads a state of a newer major version. Misfits are no faults of the file, but there is a state only without any.
-fn read_leniently(root: &Node, found: &mut Findings) -> Option<State> {
-    let state = read_state(root, found);
-    let odd = core::mem::take(&mut found.faults);
-    let is_whole = odd.is_empty();
-    found.warnings.extend(odd);
-    state.filter(|_| is_whole)
 }
 
 /// The warnings of values that only a newer version knows and that may decide what a run does. History decides nothing.
@@ -151,7 +136,7 @@ fn foreign_version(root: &Node, found: Version) -> Fault {
     let (rule, message, hint) = if found > VERSION {
         let message =
             format!("the file has version {found}, this program reads {}.x", VERSION.major);
-        let hint = "use a descent that reads it; this one only looks at it, and never writes it";
+        let hint = "use a descent that reads it; this one never writes it";
         ("newer-version", message, hint)
     } else {
         let message = format!("the file has version {found}, which cannot be read any more");

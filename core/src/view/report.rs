@@ -180,7 +180,7 @@ pub fn report(world: &World) -> Report {
         profile: judged::profile(state),
         reviewed: judged::reviewed(state),
         law: judged::law_of_run(state),
-        findings: audit::audit(world, &[]),
+        findings: audit::audit(world),
         attention: judged::marks(state),
         questions: judged::questions(state),
         corrections: log::corrections(state),

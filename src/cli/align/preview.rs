@@ -301,11 +301,10 @@ fn places(page: &mut Page, shown: &AgreementView, project: &Path, dir: &Path) {
             "commits will be by descent <descent@localhost>: git has no user.name and user.email";
         prose(page, "", who);
     }
-    if let Some(setup) = &shown.setup {
-        let took = render::time(setup.ms);
+    if let Some(ms) = shown.setup_ms {
+        let took = render::time(ms);
         let words = format!("it took {took}; it runs in every fresh checkout that decides");
         prose(page, "setup: ", &words);
-        setup.savings.iter().for_each(|one| page.whole(Line::indent(2).plain(one)));
     }
     shown.notes.iter().flat_map(|note| note.lines()).for_each(|line| page.whole(Line::of(line)));
 }

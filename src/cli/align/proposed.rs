@@ -36,7 +36,7 @@ use crate::{
     ops::{
         align::not_aligned,
         aligner::{Aligner, AlignerQuestion, AligningTask},
-        profiler::Profiler,
+        outside::Profiler,
     },
     plan_file::{Notation, PlanFile},
     render::{self, Bounds, Line, Meaning, Page},

@@ -28,7 +28,7 @@ use crate::{
     ops::{
         self,
         aligner::{Aligner, AlignerQuestion, AligningTask},
-        redirect::{OpenRedirect, RedirectOrder, RedirectView, Unchanged},
+        redirect::{OpenRedirect, RedirectOrder},
     },
     render::{self, Bounds},
     store::Store,
@@ -188,17 +188,13 @@ impl OpenDialogue<'_> {
         order.redirect.clarifications.clone_from(&self.answers);
         let client = self.context.client(None);
         let loaded = ops::current(&client, store)?;
-        let planned = match ops::redirect::plan(&client, &loaded.state, &order)? {
-            Ok(planned) => planned,
-            Err(Unchanged) => {
-                out.say(STANDS);
-                return Ok(None);
-            }
+        let Some(planned) = ops::redirect::plan(&client, store, &loaded.state, &order)? else {
+            out.say(STANDS);
+            return Ok(None);
         };
         if let Some(name) = proposed_by {
             out.say(&format!("\nproposed by `{name}`; nothing of it counts yet:"));
         }
-        let planned = RedirectView::planned(store, &planned);
         out.say(&render::clean(&lines(self.context, &planned).join("\n")));
         let carried = carried(&order.redirect);
         if proposed_by.is_some() && !carried.is_empty() {

@@ -1,7 +1,5 @@
 //! An agreement as one value, before anybody agrees to it: `descent align --json`, and all that a page of it shows.
 
-use std::path::Path;
-
 use descent_core::{
     advice::Advice,
     judging::Issue,
@@ -12,19 +10,15 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{AgreementDraft, locks_in, stale_links};
+use super::AgreementDraft;
 use crate::{
     config::Config,
-    failure::{Failure, quoted},
+    failure::Failure,
     ops::{self, Client, agents, compare::CheckoutComparison},
     workspace::Worktrees,
 };
 
 const YES_OR_NO: &str = "the base case is a single yes or no: its distance is 0 or 1; a count (`number` in a plan) would steer planners better";
-/// A shorter `setup` needs no advice.
-const SLOW_MS: u64 = 1_000;
-/// Paths named at most in one piece of advice.
-const NAMED_MAX: usize = 3;
 
 /// The agreement: `descent align --json`
 #[derive(Serialize)]
@@ -63,8 +57,9 @@ pub struct AgreementView {
     pub uncommitted: usize,
     #[serde(skip)]
     pub notify: Option<String>,
+    /// How long `setup` takes in a fresh checkout.
     #[serde(skip)]
-    pub setup: Option<SetupCost>,
+    pub setup_ms: Option<u64>,
     /// Git has no name for the author of commits.
     #[serde(skip)]
     pub is_nobody: bool,
@@ -86,12 +81,6 @@ pub struct LackingPaths {
 pub struct YesOrNo {
     check: String,
     pub what: &'static str,
-}
-
-/// How long `setup` takes in a fresh checkout, and flags that would save it, each with its use.
-pub struct SetupCost {
-    pub ms: u64,
-    pub savings: Vec<String>,
 }
 
 impl AgreementView {
@@ -120,7 +109,7 @@ impl AgreementView {
             start: None,
             uncommitted: 0,
             notify: config.notify().map(str::to_owned),
-            setup: None,
+            setup_ms: None,
             is_nobody: false,
             notes: Vec::new(),
             world,
@@ -139,7 +128,7 @@ impl AgreementDraft<'_> {
     pub fn view(&self, client: &dyn Client, config: &Config) -> Result<AgreementView, Failure> {
         let (comparison, top) = (&self.comparison, self.bench.top);
         let trees = self.workspaces.trees();
-        let mut facts = ops::judge::facts(&self.state, top);
+        let mut facts = ops::validate::facts(&self.state, top);
         facts.holding.clone_from(&comparison.holding);
         let lessons = ops::memory::shown(client, top, &self.state);
         let view = AgreementView::unchanged(&self.state, config);
@@ -148,8 +137,8 @@ impl AgreementDraft<'_> {
         Ok(AgreementView {
             base_case: comparison.fresh.clone(),
             here: comparison.here.clone(),
-            warnings: warnings(&view.world, comparison, config, top),
-            issues: ops::judge::judged(&self.state, &facts),
+            warnings: warnings(&view.world, comparison, config),
+            issues: ops::validate::judged(&self.state, &facts),
             lacking: LackingPaths {
                 checkout: comparison.not_fresh.clone(),
                 here: comparison.not_here.clone(),
@@ -159,7 +148,7 @@ impl AgreementDraft<'_> {
             unchanged: false,
             start: self.start.clone(),
             uncommitted: trees.map_or(Ok(0), Worktrees::uncommitted)?,
-            setup: setup(&self.state, comparison, top),
+            setup_ms: comparison.setup_ms,
             is_nobody: is_git && trees.is_some_and(|trees| trees.git().identity_is_default()),
             notes: trees.map(Worktrees::notes).unwrap_or_default(),
             ..view
@@ -181,12 +170,7 @@ fn yes_or_no(world: &World, bound: &BoundView) -> Option<YesOrNo> {
 }
 
 /// Odd things about the checks, the work and the places of an agreement.
-fn warnings(
-    world: &World,
-    comparison: &CheckoutComparison,
-    config: &Config,
-    top: &Path,
-) -> Vec<Advice> {
+fn warnings(world: &World, comparison: &CheckoutComparison, config: &Config) -> Vec<Advice> {
     let advice =
         |what: String, hint: &str| Advice { check: String::new(), what, hint: hint.to_owned() };
     let mut all = comparison.advice.clone();
@@ -196,13 +180,6 @@ fn warnings(
         let hint = "take the workspace git or shadow, or plan without groups";
         all.push(advice(what.to_owned(), hint));
     }
-    for (link, lock) in stale_links(&world.state, top) {
-        let what = format!(
-            "`{link}` is linked, so a result that changes {lock} is judged with what stands there now"
-        );
-        let hint = "make it in each checkout instead: --setup with the command that installs";
-        all.push(advice(what, hint));
-    }
     if let Some(what) = agents::lacks_worker(&world.state, config) {
         let how =
             "before the run, write this or the like in descent.toml, at the top of the project:";
@@ -210,24 +187,6 @@ fn warnings(
         all.push(advice(format!("{what}, and none is named yet"), &hint));
     }
     all
-}
-
-fn setup(state: &State, comparison: &CheckoutComparison, top: &Path) -> Option<SetupCost> {
-    let ms = comparison.setup_ms?;
-    let constraints = &state.objective.constraints;
-    let flag = |key: &str, paths: &[String], is_set: bool, usage: &str| {
-        let paths = paths[..paths.len().min(NAMED_MAX)].join(",");
-        let is_useful = ms >= SLOW_MS && !is_set && !paths.is_empty();
-        is_useful.then(|| format!("--set {key}={} {usage}", quoted(Path::new(&paths))))
-    };
-    let made = &comparison.made_by_setup;
-    let keep = "keeps what it made, for a setup that brings it up to date";
-    let inputs = "runs it again elsewhere only when these change";
-    let savings = [
-        flag("setup.keep", made, !constraints.setup.keep.is_empty(), keep),
-        flag("setup.inputs", &locks_in(top), !constraints.setup.inputs.is_empty(), inputs),
-    ];
-    Some(SetupCost { ms, savings: savings.into_iter().flatten().collect() })
 }
 
 /// A lesson in a line, with its use: it orders the choices of the graph, and agents are told any other.

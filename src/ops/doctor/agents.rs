@@ -1,26 +1,39 @@
-//! The agents of the configuration, else the known programs that are installed: version, whether a person is
-//! logged in, and whether it can be cancelled and resumed.
+//! The agents of the configuration, else the known programs that are installed: version, and whether a person is
+//! logged in.
 //!
 //! Invariant: only programs of presets are started, and only to ask them about themselves. A provider is asked one tiny
 //! question. Nothing of a configuration that is not allowed is started, asked, or read.
 
-use descent_core::id::AgentName;
+use std::time::Duration;
 
-use super::{Finding, Health, providers};
+use descent_core::{
+    doc::{self, Limits},
+    id::AgentName,
+};
+use serde_json::{Value, json};
+
+use super::{Finding, Health};
 use crate::{
+    agent::{AskedModel, last_object},
     config::{
         self, Config,
-        agent::{ResolvedAgent, Transport},
-        preset::{Cancel, LoginCheck, Preset},
-        program::{ProgramLook, find_program, is_relative, missing_program_in},
+        agent::{AgentLimits, ResolvedAgent, Transport},
+        preset::{LoginCheck, Preset},
+        program::{ProgramLook, find_program, missing_program_in},
+        provider::Provider,
     },
     failure::Failure,
+    model::{
+        AnswerStop, Asker, ModelAnswer, ModelError, ModelQuestion, ModelTurn, ServerLook, Speaker,
+    },
     ops::{
-        agents::{AgentLook, example, installed, not_set, unset_variables},
+        agents::{AgentLook, example, installed},
         trust,
     },
+    process,
     process::{Programs, environment},
     render,
+    shape::Shape,
     store::StatePlace,
     survey,
 };
@@ -41,12 +54,12 @@ pub(super) fn findings(place: &StatePlace, programs: &dyn Programs) -> Vec<Findi
         AgentLook { config: &config, environment: &environment, programs, dir: &place.project };
     let refused = trust::refused_configuration(place, &config);
     let of_name = |name: &AgentName| match &refused {
-        Some(why) if config.is_of_project(name) => vec![not_tried(&look, name, why)],
+        Some(why) if config.is_of_project(name) => not_tried(&look, name, why),
         Some(_) | None => of_name(&look, name),
     };
     let mut findings = match config.names() {
         names if names.is_empty() => of_machine(&look),
-        names => names.iter().flat_map(of_name).collect(),
+        names => names.iter().map(of_name).collect(),
     };
     findings.extend(unknown_roles(&config));
     let walls = "none for agents: they have your files and your network";
@@ -75,7 +88,10 @@ fn of_machine(look: &AgentLook<'_>) -> Vec<Finding> {
     }
     let mut findings: Vec<Finding> = here
         .iter()
-        .map(|preset| AgentFinding::of(look, ResolvedAgent::of_preset(preset), false).finding())
+        .map(|preset| {
+            let agent = ResolvedAgent::of_preset(preset);
+            AgentFinding { look, agent, is_needed: false }.finding()
+        })
         .collect();
     let means = "a task without an action finds nobody who does it";
     let lines = example().join(" and ");
@@ -105,21 +121,10 @@ fn is_needed(look: &AgentLook<'_>, name: &AgentName) -> bool {
     roles.iter().any(|choice| choice.agent == *name)
 }
 
-fn of_name(look: &AgentLook<'_>, name: &AgentName) -> Vec<Finding> {
-    let is_needed = is_needed(look, name);
+fn of_name(look: &AgentLook<'_>, name: &AgentName) -> Finding {
     match look.config.by_name(name, "the configuration") {
-        Ok(agent) => {
-            let unset = unset_variables(&agent);
-            let unset = unset.iter().map(|variable| {
-                let (name, found) = (format!("{} env", label(name)), not_set(variable));
-                let mend = format!("export {variable}, or take it out of `env`");
-                Finding::degraded(name, found, "the agent starts without it").mend(mend)
-            });
-            let unset: Vec<Finding> = unset.collect();
-            let of_agent = AgentFinding::of(look, agent, is_needed).finding();
-            std::iter::once(of_agent).chain(unset).collect()
-        }
-        Err(error) => vec![Finding::missing(label(name), error.to_string(), NO_WORK)],
+        Ok(agent) => AgentFinding { look, agent, is_needed: is_needed(look, name) }.finding(),
+        Err(error) => Finding::missing(label(name), error.to_string(), NO_WORK),
     }
 }
 
@@ -135,25 +140,24 @@ struct AgentFinding<'a> {
     is_needed: bool,
 }
 
-impl<'a> AgentFinding<'a> {
-    fn of(look: &'a AgentLook<'a>, agent: ResolvedAgent, is_needed: bool) -> Self {
-        Self { look, agent, is_needed }
-    }
-
+impl AgentFinding<'_> {
     fn finding(&self) -> Finding {
         let path = self.look.environment.path();
         if let Transport::Shell(command) = &self.agent.transport {
             return match missing_program_in(self.look.dir, command, &path) {
                 None => self.ok(format!("`{command}`, by the shell")),
-                Some(program) => self.without_program(&program),
+                Some(program) => self.missing(
+                    format!("`{program}` is not there (E-AGENT-MISSING)"),
+                    format!("install {program}, or name it from the top of the project"),
+                ),
             };
         }
         if let Transport::Model(provider) = &self.agent.transport {
-            return match providers::tried(self.look, &self.agent, provider) {
+            return match providers_tried(self.look, &self.agent, provider) {
                 Ok(tried) if tried.fits => self.ok(tried.found),
-                Ok(tried) => Finding::degraded(self.label(), tried.found, providers::MISFIT)
-                    .mend(providers::mend(&self.agent)),
-                Err((found, mend)) => self.worse(found, mend),
+                Ok(tried) => Finding::degraded(label(&self.agent.name), tried.found, MISFIT)
+                    .mend(providers_mend(&self.agent)),
+                Err((found, mend)) => self.unusable(found, mend),
             };
         }
         let program = self.agent.program();
@@ -164,9 +168,7 @@ impl<'a> AgentFinding<'a> {
                 self.missing(format!("`{program}` is not installed"), mend)
             }
             (ProgramLook::Found(found), Some(preset)) => self.of_preset(preset, &found),
-            (ProgramLook::Found(_) | ProgramLook::Unknown, None) => {
-                self.ok(format!("`{program}`; {}", self.abilities(None)))
-            }
+            (ProgramLook::Found(_) | ProgramLook::Unknown, None) => self.ok(format!("`{program}`")),
             (ProgramLook::Unknown, Some(preset)) => self.ok(format!("`{}`", preset.program())),
         }
     }
@@ -175,10 +177,11 @@ impl<'a> AgentFinding<'a> {
         let version = match self.look.version(&self.agent, preset, program) {
             Ok(version) if preset.version.is_met_by(&version) => version,
             Ok(version) => {
-                let what = format!("is {version}, and {} is needed", preset.version.min);
-                return self.bad(preset.program(), &what, preset.install.clone());
+                let (program, min) = (preset.program(), &preset.version.min);
+                let found = format!("`{program}` is {version}, and {min} is needed");
+                return self.unusable(found, preset.install.clone());
             }
-            Err(failure) => return self.worse(failure.message, failure.hint),
+            Err(failure) => return self.unusable(failure.message, failure.hint),
         };
         let login = match self.login(preset, program) {
             Login::In => "logged in",
@@ -186,35 +189,22 @@ impl<'a> AgentFinding<'a> {
             Login::Unknown => "whether you are logged in shows when it works",
             Login::Out => return self.logged_out(preset, &version),
         };
-        let abilities = self.abilities(Some(preset));
-        let provider = self.provider(preset).unwrap_or_default();
-        self.ok(format!("{} {version}, {login}; {abilities}{provider}", preset.title))
-    }
-
-    /// That a variable for another provider does nothing here, and what does.
-    fn provider(&self, preset: &Preset) -> Option<String> {
-        const BASE_URL: &str = "OPENAI_BASE_URL";
-        let form = preset.provider.as_ref()?;
-        let is_passed = self.agent.env.iter().any(|name| name == BASE_URL);
-        let is_meant = std::env::var_os(BASE_URL).is_some() && !is_passed;
-        is_meant.then(|| format!("; {BASE_URL} is not passed on, a provider is named by {form}"))
+        self.ok(format!("{} {version}, {login}", preset.title))
     }
 
     fn logged_out(&self, preset: &Preset, version: &str) -> Finding {
-        let what = format!("is {version}, and you are not logged in");
+        let found = format!("`{}` is {version}, and you are not logged in", preset.program());
         let withheld = &self.look.environment.withheld;
         let is_withheld =
             |name: &&String| withheld.contains(name) && !self.agent.env.contains(name);
         let log_in = &preset.log_in;
-        let (what, mend) = match (preset.variables.iter().find(is_withheld), &preset.provider) {
-            (Some(key), _) => (
-                format!("{what}; {key} is withheld"),
+        match preset.variables.iter().find(is_withheld) {
+            Some(key) => self.unusable(
+                format!("{found}; {key} is withheld"),
                 format!("name {key} in the agent's `env`, or: {log_in}"),
             ),
-            (None, Some(form)) => (what, format!("{log_in}; or a provider of your own: {form}")),
-            (None, None) => (what, log_in.clone()),
-        };
-        self.bad(preset.program(), &what, mend)
+            None => self.unusable(found, log_in.clone()),
+        }
     }
 
     fn login(&self, preset: &Preset, program: &std::path::Path) -> Login {
@@ -230,27 +220,6 @@ impl<'a> AgentFinding<'a> {
             Ok(told) => login_of(check, told.status.success(), &told.stdout),
             Err(_) => Login::Unknown,
         }
-    }
-
-    /// Whether it can be cancelled and can go on, as its data say.
-    fn abilities(&self, preset: Option<&Preset>) -> String {
-        let cancel = match (preset.map(|preset| preset.cancel), &self.agent.transport) {
-            (Some(Cancel::Protocol), _) | (None, Transport::Acp(_)) => "cancelled by its protocol",
-            (Some(Cancel::Signal), _)
-            | (None, Transport::Headless(_) | Transport::Shell(_) | Transport::Model(_)) => {
-                "cancelled by a signal"
-            }
-        };
-        let resumes = match (preset, &self.agent.transport) {
-            (Some(preset), _) => preset.can_resume,
-            (None, Transport::Headless(headless)) => !headless.resume.is_empty(),
-            (None, Transport::Acp(_)) => {
-                return format!("{cancel}; it says itself whether it can resume");
-            }
-            (None, Transport::Shell(_) | Transport::Model(_)) => false,
-        };
-        let can = if resumes { "can" } else { "cannot" };
-        format!("{cancel}, {can} resume")
     }
 
     fn ok(&self, found: String) -> Finding {
@@ -271,30 +240,12 @@ impl<'a> AgentFinding<'a> {
         }
     }
 
-    fn bad(&self, program: &str, what: &str, mend: String) -> Finding {
-        self.worse(format!("`{program}` {what}"), mend)
-    }
-
-    /// A shell command whose program is not there.
-    fn without_program(&self, program: &str) -> Finding {
-        let (what, mend) = if is_relative(program) {
-            (
-                format!("not found in {}", self.look.dir.display()),
-                "name it from the top of the project; what setup or a step makes is found then"
-                    .to_owned(),
-            )
-        } else {
-            ("not installed".to_owned(), format!("install {program}"))
-        };
-        self.missing(format!("`{program}` is {what} (E-AGENT-MISSING)"), mend)
-    }
-
     fn missing(&self, found: String, mend: String) -> Finding {
-        self.lack(Finding::missing(self.label(), found, NO_WORK), mend)
+        self.lack(Finding::missing(label(&self.agent.name), found, NO_WORK), mend)
     }
 
-    fn worse(&self, found: String, mend: String) -> Finding {
-        self.lack(Finding::unusable(self.label(), found, NO_WORK), mend)
+    fn unusable(&self, found: String, mend: String) -> Finding {
+        self.lack(Finding::unusable(label(&self.agent.name), found, NO_WORK), mend)
     }
 
     /// An agent that no role names is no lack of the machine.
@@ -303,10 +254,6 @@ impl<'a> AgentFinding<'a> {
             finding.health = Health::Degraded;
         }
         finding.mend(mend)
-    }
-
-    fn label(&self) -> String {
-        label(&self.agent.name)
     }
 }
 
@@ -329,4 +276,118 @@ fn login_of(check: &LoginCheck, is_success: bool, printed: &[u8]) -> Login {
         }
     };
     if is_in { Login::In } else { Login::Out }
+}
+
+// A provider, tried: its key, its server, its model, and what it can do. It costs one tiny question
+// at most.
+//
+// Invariant: it is said to hold its answers to a schema only where it held this one.
+
+/// Nobody waits longer for a diagnosis.
+const ANSWER_MAX: Duration = Duration::from_secs(30);
+/// Tokens of the answer at most, with those of a model that thinks first.
+const ANSWER_TOKENS: u64 = 8_192;
+const QUESTION: &str = "Answer with this JSON object and nothing else: {\"ok\": true}";
+
+/// The consequence of answers that do not fit.
+const MISFIT: &str = "an answer that does not fit is asked for twice more; then the attempt fails";
+
+/// A provider that answered.
+struct TriedProvider {
+    /// A line about it.
+    found: String,
+    /// Whether it answered as it was asked to.
+    fits: bool,
+}
+
+fn providers_mend(agent: &ResolvedAgent) -> String {
+    let name = &agent.name;
+    format!("try another model in agents.{name}.model, or another server for it")
+}
+
+/// The trial of a provider: what it can do, else the fault with its mend.
+fn providers_tried(
+    look: &AgentLook<'_>,
+    agent: &ResolvedAgent,
+    provider: &Provider,
+) -> Result<TriedProvider, (String, String)> {
+    let name = agent.name.as_str();
+    let told = |error: &ModelError| {
+        let what = format!("{}: {error} ({})", provider.line(), error.code());
+        (what, error.hint(name))
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let runtime = runtime.map_err(|error| (error.to_string(), String::new()))?;
+    let model = AskedModel {
+        provider: provider.clone(),
+        name: agent.name.clone(),
+        limits: AgentLimits {
+            first_event: agent.limits.first_event.min(ANSWER_MAX),
+            ..agent.limits
+        },
+        price: agent.price,
+        asker: Asker::default(),
+        slot: 0,
+    };
+    process::prepare().map_err(|failure| (failure.message, failure.hint))?;
+    let mark = format!("doctor-{}/{name}", std::process::id());
+    let server = runtime.block_on(model.look(look.programs, &mark));
+    let server = server.map_err(|error| told(&error))?;
+    if let Some(error) = missing(provider, &server) {
+        return Err(told(&error));
+    }
+    let answered = runtime.block_on(model.ask(look.programs, &mark, &question()));
+    let answered = answered.map_err(|error| told(&error))?;
+    let fits = fits(&answered);
+    let is_structured = model.asker.is_structured(provider) == Some(true);
+    let answers = match (&answered.stop, fits, is_structured) {
+        (AnswerStop::Refused(words), ..) => format!("refuses to answer: {words}"),
+        (_, false, _) => "answers, and not in the form asked for".to_owned(),
+        (_, true, true) => "holds answers to a schema".to_owned(),
+        (_, true, false) => "answers, and holds no answer to a schema".to_owned(),
+    };
+    let context = provider.context.or(server.context.map(|size| size.tokens));
+    let context = context.map(|tokens| format!("; {tokens} tokens fit")).unwrap_or_default();
+    let found = format!("{}: {answers}{context}", provider.line());
+    Ok(TriedProvider { found, fits })
+}
+
+/// Whether an answer is the object that was asked for.
+fn fits(answered: &ModelAnswer) -> bool {
+    let schema = doc::parse(&schema().to_string(), &Limits::default()).node;
+    let shape = schema.and_then(|schema| Shape::compile(&schema).ok());
+    let answer = last_object(&answered.text);
+    answered.stop == AnswerStop::Done && shape.is_some_and(|shape| shape.fits(&answer))
+}
+
+fn schema() -> Value {
+    json!({
+        "type": "object",
+        "properties": { "ok": { "type": "boolean" } },
+        "required": ["ok"],
+        "additionalProperties": false,
+    })
+}
+
+/// A question whose answer is an object that fits a schema.
+fn question() -> ModelQuestion {
+    ModelQuestion {
+        system: String::new(),
+        turns: vec![ModelTurn { by: Speaker::User, text: QUESTION.to_owned() }],
+        schema: Some(schema()),
+        is_object: true,
+        max_answer: ANSWER_TOKENS,
+    }
+}
+
+/// The model is not among those that the server lists.
+fn missing(provider: &Provider, server: &ServerLook) -> Option<ModelError> {
+    let models = server.models.as_ref().filter(|models| !models.is_empty())?;
+    let latest = format!("{}:latest", provider.model);
+    let is_there = models.iter().any(|model| *model == provider.model || *model == latest);
+    let some: Vec<&str> = models.iter().take(8).map(String::as_str).collect();
+    (!is_there && !provider.is_vendor()).then(|| ModelError::NoModel {
+        model: provider.model.clone(),
+        words: format!("it has {}", some.join(", ")),
+    })
 }

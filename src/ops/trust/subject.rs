@@ -7,7 +7,7 @@ use descent_core::{
     trust::TrustList,
 };
 
-use super::{authorship, configured};
+use super::authorship::{self, of_layer};
 use crate::{
     config::Config,
     failure::{Failure, quoted},
@@ -63,7 +63,7 @@ impl TrustQuestion {
         let owner = store.hand().and_then(private::another).map(|why| format!("the file {why}"));
         let anothers = owner.or_else(|| committed.map(str::to_owned));
         let goal = render::visible(&render::line(&state.objective.goal));
-        let worker = config.map(|config| configured::of_layer(&config.project)).unwrap_or_default();
+        let worker = config.map(|config| of_layer(&config.project)).unwrap_or_default();
         let mut question = Self {
             lineage: Some(lineage.clone()),
             is_anothers: anothers.is_some(),
@@ -89,7 +89,7 @@ impl TrustQuestion {
         }
         question.carries(worker);
         // The person's own file is shown, and asks nothing.
-        let own = config.map(|config| configured::of_layer(&config.own)).unwrap_or_default();
+        let own = config.map(|config| of_layer(&config.own)).unwrap_or_default();
         question.carried = question.carried.and(own);
         question
     }

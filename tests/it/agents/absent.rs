@@ -26,7 +26,7 @@ fn doctor_says_that_the_program_of_a_shell_command_is_not_found() {
         "agents.worker.run = \"./nowhere.sh -x\"\nroles.worker = \"worker\"\n[agents.hands]\nrun = \"A=1 tools/hands\"\n[agents.bare]\nrun = \"no-such-program\"\n",
     );
     let found = world.descent(&["doctor"]).expect(69);
-    found.shows("`./nowhere.sh` is not found in");
+    found.shows("`./nowhere.sh` is not there");
     let one = finding(&world, "agent worker", 69);
     assert_eq!(one["health"], "missing", "{one}");
     assert!(one["found"].as_str().unwrap().contains("E-AGENT-MISSING"), "{one}");

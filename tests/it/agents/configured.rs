@@ -100,13 +100,11 @@ fn an_agent_gets_the_variables_that_its_configuration_names_and_a_check_does_not
 }
 
 #[test]
-fn a_variable_that_is_named_and_not_set_is_told_by_run_and_doctor() {
+fn a_variable_that_is_named_and_not_set_is_told_by_run() {
     let world = world(
         "agents.a = {run = \"touch done\", env = [\"THE_KEY\", \"HOME\"]}\nroles.worker = \"a\"\n",
     );
-    let one = finding(&world, "agent a env", 0);
     let words = "`THE_KEY`, which its `env` names, is not set";
-    assert_eq!((&one["health"], &one["found"]), (&json!("degraded"), &json!(words)));
     let told = world.descent(&["run"]).expect(0);
     assert_eq!(told.stderr.matches("is not set").count(), 1, "{}", told.stderr);
     told.says(&format!("the agent `a`: {words}"));
@@ -261,12 +259,12 @@ fn finding(world: &World, name: &str, exit: i32) -> Value {
 }
 
 #[test]
-fn doctor_tries_each_agent_there_version_login_cancel_and_resume() {
+fn doctor_tries_the_version_and_the_login_of_each_agent() {
     let world = World::new();
     assert_eq!(finding(&world, "agents", 0)["health"], "ok");
     claude(&world, true);
     let one = finding(&world, "agent claude", 0);
-    let words = "Claude Code 2.9.0, logged in; cancelled by its protocol, can resume; is told AGENTS.md or CLAUDE.md";
+    let words = "Claude Code 2.9.0, logged in; is told AGENTS.md or CLAUDE.md";
     assert_eq!(one["found"], words);
     let worker = finding(&world, "worker", 0);
     assert_eq!(worker["health"], "degraded");
@@ -302,33 +300,4 @@ fn doctor_tries_each_agent_there_version_login_cancel_and_resume() {
     let one = finding(&world, "agents", 69);
     assert_eq!(one["mend"], "did you mean `codex`?");
     assert!(!world.out("started").exists(), "an agent was started to work");
-}
-
-#[test]
-fn doctor_shows_how_a_provider_of_your_own_is_named_where_its_variable_is_not_passed_on() {
-    let world = World::new();
-    let login = world.out("login").display().to_string();
-    let script = format!(
-        "#!/bin/sh\ncase $1 in --version) echo 'codex-cli 0.171.0';; login) test -e {login};; esac\n"
-    );
-    world.program("codex", &script);
-    let form = "'model_providers.x={name=\"x\", base_url=\"URL\", env_key=\"X_KEY\"}', \"-c\", 'model_provider=\"x\"'";
-    let looked = |more: &str, code: i32| {
-        let agent = "agents.me.preset = \"codex\"\nroles.worker = \"me\"\n";
-        world.write("descent.toml", &format!("{agent}{more}"));
-        let mut command = with_own_programs(&world, &["doctor", "--json"]);
-        command.env("OPENAI_BASE_URL", "http://localhost:8000/v1");
-        let found = Running::of(command).wait().expect(code).json();
-        let mut all = found["findings"].as_array().unwrap().iter();
-        let one = all.find(|one| one["name"] == "agent me").unwrap();
-        format!("{} {}", one["found"], one["mend"]).replace('\\', "")
-    };
-    let out = looked("", 69);
-    assert!(out.contains("codex login") && out.contains(form), "{out}");
-    world.touch("login");
-    let ok = looked("", 0);
-    let words = "OPENAI_BASE_URL is not passed on, a provider is named by args = ";
-    assert!(ok.contains(words) && ok.contains(form), "{ok}");
-    let passed = looked("agents.me.env = [\"OPENAI_BASE_URL\"]\n", 0);
-    assert!(!passed.contains("OPENAI_BASE_URL"), "{passed}");
 }

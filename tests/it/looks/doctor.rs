@@ -20,19 +20,14 @@ fn where_descent_can_run_it_says_so_and_leaves_nothing_with_and_without_a_state(
     for name in [
         "state",
         "owner",
-        "state space",
         "state write",
         "edits",
         "locks",
         "cache",
-        "cache space",
         "git",
         "repository",
         "identity",
-        "shell",
         "ending",
-        "open files",
-        "processes",
     ] {
         let health = named(&found, name)["health"].as_str().expect("a word");
         assert!(["ok", "degraded"].contains(&health), "{name}: {health}");

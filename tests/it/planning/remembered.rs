@@ -95,10 +95,10 @@ fn a_program_that_says_nothing_of_an_approach_is_no_lesson_for_planners() {
     let world = poisoned("cat none > n", "exit 127 twice");
     let lessons = world.descent(&["memory", "--json"]).expect(0).json();
     assert_eq!(lessons["lessons"][0]["tool"], "wc");
-    let path = world.program("editor", "#!/bin/sh\nsed -i 's/\"wc\"/\"cat\"/' \"$1\"\n");
-    let mut edit = world.command(&["memory", "edit"]);
-    edit.env("EDITOR", &path);
-    crate::world::Running::of(edit).wait().expect(0);
+    let path = world.descent(&["memory", "--json"]).expect(0).json()["path"].clone();
+    let path = path.as_str().expect("the path of the lessons");
+    let text = fs::read_to_string(path).expect("lessons");
+    fs::write(path, text.replace("\"wc\"", "\"cat\"")).expect("written");
     again(&world, json!({"max_attempts": 3}), &[]).expect(0);
     assert_eq!(calls(&world), 1);
 }

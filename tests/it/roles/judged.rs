@@ -375,18 +375,3 @@ fn a_limit_of_calls_that_leaves_nothing_for_the_judge_ends_the_run_without_a_rat
     let result = world.run().expect(5).result();
     assert_eq!(result["reason"], "budget.calls", "{result}");
 }
-
-#[test]
-fn a_judge_that_is_cheaper_than_the_planner_is_warned_of() {
-    let world = with_note();
-    judge(&world, &says(GOOD));
-    let toml = world.read("descent.toml");
-    let plain = toml.clone() + "planner = \"p\"\n[agents.p]\nrun = \"true\"\n";
-    world.write("descent.toml", &plain);
-    let quiet = world.descent(&["run"]).expect(0);
-    assert!(!quiet.stderr.contains("cheaper"), "{}", quiet.stderr);
-    let priced = plain.replace("[roles]", "price = {input = \"1\", output = \"5\"}\n[roles]")
-        + "price = {input = \"3\", output = \"15\"}\n";
-    world.write("descent.toml", &priced);
-    world.descent(&["run"]).expect(0).says("the judge `j` is cheaper than the planner `p`");
-}

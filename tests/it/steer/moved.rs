@@ -73,7 +73,7 @@ fn a_run_tells_what_moved_since_its_start_but_not_what_it_brought_home_itself() 
     says(Some("allowed, b"));
     world.write("b", "b\n");
     (0..12).for_each(|n| world.write(&format!("n{n:02}"), "n\n"));
-    says(Some("allowed, n00, n01, n02, n03, n04, n05, n06, n07, n08 and 3 more"));
+    says(Some("allowed, n00, n01, n02, n03, n04, n05, n06, n07, n08 … and 3 more"));
     world
         .descent(&["redirect", "--from", ".", "-n"])
         .expect(0)

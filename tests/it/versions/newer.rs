@@ -99,14 +99,14 @@ fn a_running_loop_waits_where_an_edit_says_what_only_a_newer_version_knows() {
 }
 
 #[test]
-fn a_newer_major_version_is_looked_at_and_never_written() {
+fn a_newer_major_version_is_neither_shown_nor_written() {
     let world = aligned();
     let text = world.state_text().replacen("\"version\": \"3.0\"", "\"version\": \"4.1\"", 1);
     world.save(&text);
-    world.descent(&["status"]).expect(0).says("version 4.1").shows("it is so");
     world.descent(&["validate"]).expect(65).says("4.1");
     for args in [
         &["run"][..],
+        &["status"],
         &["verify"],
         &["confirm", "x"],
         &["edit"],
@@ -123,7 +123,4 @@ fn a_newer_major_version_is_looked_at_and_never_written() {
     }
     world.descent(&["stop"]).expect(0);
     assert_eq!(world.state_text(), text);
-    // A text that does not fit any more is told as far as it can be made out.
-    world.save(&text.replacen("\"trail\": []", "\"trail\": {}", 1));
-    world.descent(&["status"]).expect(65).says("goal: it is so").says("open atoms: 1");
 }

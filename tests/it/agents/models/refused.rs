@@ -86,7 +86,7 @@ fn a_command_gives_the_key_and_one_that_fails_ends_the_run() {
 }
 
 #[test]
-fn a_provider_is_no_worker_and_the_lines_for_opencode_are_told() {
+fn a_provider_is_no_worker() {
     let world = World::new();
     let model = Model::start(&world, &fragment(), &[]);
     configure(&world, &model, "chat", "/v1", "");
@@ -100,16 +100,7 @@ fn a_provider_is_no_worker_and_the_lines_for_opencode_are_told() {
     let ran = start(&world, &["run"]).wait();
     assert_eq!(ran.code, Some(78), "{}", ran.stderr);
     assert!(ran.stderr.contains("E-CONFIG"), "{}", ran.stderr);
-    for line in [
-        "agents.thinker-worker.preset = \"opencode\"",
-        "agents.thinker-worker.env = [\"THINKER_KEY\"]",
-        "roles.worker = \"thinker-worker\"",
-        "@ai-sdk/openai-compatible",
-        "{env:THINKER_KEY}",
-        &model.address,
-    ] {
-        assert!(ran.stderr.contains(line), "{line}\n{}", ran.stderr);
-    }
+    assert!(ran.stderr.contains("opencode"), "{}", ran.stderr);
     assert!(!ran.stderr.contains(KEY));
     assert_eq!(model.questions().len(), 0);
 }
@@ -141,7 +132,7 @@ fn doctor_tries_each_provider_with_one_question() {
     let found = of("agent thinker");
     assert_eq!(found["health"], "ok", "{found}");
     let text = found["found"].as_str().unwrap();
-    assert!(text.contains("answers; holds answers to a schema; 8192 tokens fit"), "{text}");
+    assert!(text.contains("holds answers to a schema; 8192 tokens fit"), "{text}");
     assert_eq!(model.questions().len(), 1);
     let without = world.descent(&["doctor"]);
     assert!(without.stdout.contains("THINKER_KEY is not set"), "{}", without.stdout);
@@ -170,9 +161,6 @@ fn doctor_does_not_say_that_an_answer_is_held_to_a_schema_where_it_is_not() {
         let one = one.unwrap();
         assert_eq!(one["health"], "degraded", "{answer}: {one}");
         let words = one["found"].as_str().unwrap();
-        assert!(
-            words.contains("takes a schema, and does not hold its answer to it"),
-            "{answer}: {words}"
-        );
+        assert!(words.contains("answers, and not in the form asked for"), "{answer}: {words}");
     }
 }
