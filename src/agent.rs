@@ -5,24 +5,13 @@
 //! Not here: what an outcome means (the core), where the workspace comes from (`workspace`).
 
 mod acp;
-mod acp_modes;
-mod agent_lines;
 mod answer;
 mod conversation;
 mod directory;
 mod headless;
 mod heard;
-mod inputs;
-mod live_usage;
 pub mod model;
-mod outcome;
-mod question;
-#[cfg(test)]
-mod recorded;
-mod repair;
 mod report;
-mod reset_time;
-mod session;
 mod shell;
 mod talk;
 #[cfg(test)]
@@ -32,7 +21,6 @@ mod usage;
 
 use std::{
     borrow::Cow,
-    collections::BTreeSet,
     ffi::OsString,
     fs, io,
     path::{Path, PathBuf},
@@ -42,7 +30,6 @@ use std::{
 use descent_core::{
     event::{Clarity, Outcome},
     fragment,
-    id::AtomId,
     prompt::{DIRECTIVE_FILE, Prompt, PromptFile},
     state::{Intent, Role, Usage},
     verdict::CommandEnd,
@@ -51,10 +38,8 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     config::{
-        agent::ResolvedAgent,
-        price::Price,
+        agent::{Access, Acp, Headless, Price, ResolvedAgent},
         program::missing_program_in,
-        transport::{Access, Acp, Headless},
     },
     evidence::EvidenceKeeper,
     failure::{Failure, exit, lack_of},
@@ -64,20 +49,18 @@ use crate::{
     shape::Shape,
 };
 
+pub use answer::ObjectJudge;
 pub use answer::last_object;
-pub use directory::UnneededDirs;
-pub use live_usage::{LiveUsage, keep_usage, kept_usage, told_so_far};
-pub use model::AskedModel;
-pub use outcome::{finished, record};
-pub use question::{
+pub use answer::{
     ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, WORDING_MAX, answer_of,
     kind_of_task, object,
 };
-pub use repair::ObjectJudge;
-pub use session::{SessionRecord, session};
+pub use directory::{SessionRecord, session};
+pub use directory::{finished, record};
+pub use model::AskedModel;
+pub use usage::{LiveUsage, keep_usage, kept_usage, told_so_far};
 
-use inputs::Inputs;
-use report::{ReportFault, ResultFile};
+use directory::Inputs;
 
 /// Maximum of bytes of an output's head and tail in an outcome.
 const EXCERPT_BYTES_MAX: usize = 2048;
@@ -125,8 +108,6 @@ pub struct AttemptJob<'a> {
     pub files: Vec<InputFile>,
     /// The bindings that the atom depends on, as JSON.
     pub bindings: String,
-    /// A directory of an earlier attempt that may become its own ([`UnneededDirs`]).
-    pub reusable: Option<PathBuf>,
     /// A command to run before, in the same directory.
     pub setup: Option<String>,
     /// The session of the same attempt, cut off by a kill of the loop, in the same workspace.
@@ -149,29 +130,17 @@ impl<'a> AttemptJob<'a> {
         Self {
             prompt: prompt.text(),
             files: prompt.files.iter().map(InputFile::from).collect(),
-            usage: LiveUsage::new(context.maker.price(), Usage::default()),
-            question: Some(form),
-            ..Self::new(context)
-        }
-        .without_secrets()
-    }
-
-    /// A job with nothing but its context.
-    fn new(context: JobContext<'a>) -> Self {
-        Self {
-            context,
-            prompt: String::new(),
-            files: Vec::new(),
             bindings: String::new(),
-            reusable: None,
             setup: None,
             session: None,
-            usage: LiveUsage::default(),
+            usage: LiveUsage::new(context.maker.price(), Usage::default()),
             keep: None,
             shape: None,
             budget: None,
-            question: None,
+            question: Some(form),
+            context,
         }
+        .without_secrets()
     }
 
     /// The same with names in the place of secrets in all that its agent reads.
@@ -279,42 +248,26 @@ impl From<AgentError> for Failure {
     }
 }
 
-/// How often and at which interval reading a result is retried while a resource is lacking.
-const READ_AGAIN_MAX: u32 = 20;
-const READ_AGAIN: Duration = Duration::from_millis(500);
-
 /// How many attempts keep their own files.
 const KEPT_MAX: usize = 200;
-/// The attempts whose files are not needed: those are for people to read. Attempts in flight keep theirs, even if a
-/// changed clock makes them look old: their outcome may not be committed yet.
-#[derive(Debug)]
-pub struct OldAttempts(Vec<PathBuf>);
 
-impl OldAttempts {
-    /// The attempts that are there now. One that begins later is never removed.
-    pub fn listed(attempts: &Path, in_flight: &[Intent]) -> Self {
-        let spared: BTreeSet<PathBuf> =
-            in_flight.iter().map(|intent| attempts.join(intent.id.as_str())).collect();
-        let mut there = files::entries(attempts);
-        there.retain(|path| !spared.contains(path));
-        Self(there)
-    }
-
-    /// Removes the files of all but the newest.
-    pub fn remove(self) {
-        let changed = |path: &PathBuf| {
-            let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_dir)?;
-            meta.modified().ok()
-        };
-        let there = self.0.into_iter();
-        let mut by_age: Vec<(SystemTime, PathBuf)> =
-            there.filter_map(|path| Some((changed(&path)?, path))).collect();
-        by_age.sort_unstable();
-        let old = by_age.len().saturating_sub(KEPT_MAX);
-        for (_, path) in by_age.into_iter().take(old) {
-            // The next run tries again what cannot be removed now.
-            let _ = files::remove(&path);
-        }
+/// Removes the files of all attempts but the newest: those are for people to read. Attempts in flight keep theirs, even if
+/// a changed clock makes them look old: their outcome may not be committed yet.
+pub fn remove_old(attempts: &Path, in_flight: &[Intent]) {
+    let is_spared =
+        |path: &PathBuf| in_flight.iter().any(|intent| *path == attempts.join(intent.id.as_str()));
+    let changed = |path: &PathBuf| {
+        let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_dir)?;
+        meta.modified().ok()
+    };
+    let there = files::entries(attempts).into_iter().filter(|path| !is_spared(path));
+    let mut by_age: Vec<(SystemTime, PathBuf)> =
+        there.filter_map(|path| Some((changed(&path)?, path))).collect();
+    by_age.sort_unstable();
+    let old = by_age.len().saturating_sub(KEPT_MAX);
+    for (_, path) in by_age.into_iter().take(old) {
+        // The next run tries again what cannot be removed now.
+        let _ = files::remove(&path);
     }
 }
 
@@ -379,35 +332,6 @@ pub async fn finish(
     }
 }
 
-/// A temporary lack of resources is no fault of the attempt's.
-async fn read_result(
-    path: &Path,
-    cancel: &CancellationToken,
-) -> Result<Option<ResultFile>, ReportFault> {
-    for _ in 0..READ_AGAIN_MAX {
-        match report::read(path) {
-            Err(ReportFault::Unreadable(error))
-                if lack_of(&error).is_some() && !cancel.is_cancelled() =>
-            {
-                tokio::time::sleep(READ_AGAIN).await;
-            }
-            other => return other,
-        }
-    }
-    report::read(path)
-}
-
-/// The variables that identify the attempt.
-fn variables(atom: &AtomId, n: u32, inputs: &Inputs) -> [(&'static str, OsString); 5] {
-    [
-        ("DESCENT_ATOM", atom.as_str().into()),
-        ("DESCENT_ATTEMPT", n.to_string().into()),
-        ("DESCENT_BINDINGS", inputs.bindings().into()),
-        ("DESCENT_RESULT", inputs.result().into()),
-        ("DESCENT_PROMPT", inputs.prompt().into()),
-    ]
-}
-
 /// Keeps a git in an attempt's own directory, which is below the project, from finding the person's
 /// repository (git(1), `GIT_CEILING_DIRECTORIES`).
 fn ceiling(dir: &Path) -> Option<(OsString, OsString)> {
@@ -423,10 +347,16 @@ fn environment(
     env: &Environment,
 ) -> Vec<(OsString, OsString)> {
     let mut vars = env.vars_in(&attempt.context.cwd);
-    let role = attempt.context.intent.role.word();
-    vars.push(("DESCENT_ROLE".into(), role.into()));
-    let ours = variables(&attempt.context.intent.atom, attempt.context.intent.n, inputs);
-    let is_given = |name: &str| match attempt.context.intent.role {
+    let intent = attempt.context.intent;
+    vars.push(("DESCENT_ROLE".into(), intent.role.word().into()));
+    let ours: [(&str, OsString); 5] = [
+        ("DESCENT_ATOM", intent.atom.as_str().into()),
+        ("DESCENT_ATTEMPT", intent.n.to_string().into()),
+        ("DESCENT_BINDINGS", inputs.bindings().into()),
+        ("DESCENT_RESULT", inputs.result().into()),
+        ("DESCENT_PROMPT", inputs.prompt().into()),
+    ];
+    let is_given = |name: &str| match intent.role {
         Role::Worker | Role::Planner => true,
         Role::Probe => !["DESCENT_BINDINGS", "DESCENT_RESULT"].contains(&name),
         _ => name == "DESCENT_PROMPT",
@@ -447,7 +377,7 @@ fn environment(
 
 /// Hides secrets, compares the value with its schema, and adds the whole output of a failed attempt if the excerpt is shorter.
 fn completed(outcome: Outcome, attempt: &AttemptJob<'_>, output: Option<&Capture>) -> Outcome {
-    let mut outcome = outcome::without_secrets(outcome);
+    let mut outcome = directory::without_secrets(outcome);
     if let (Some(shape), true) = (&attempt.shape, outcome.may_land()) {
         outcome.misfits = shape.misfits_of(outcome.report.as_ref());
     }

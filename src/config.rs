@@ -5,18 +5,13 @@
 //! (the state file's constraints).
 
 pub mod agent;
-pub mod choices;
 pub mod fault;
-pub mod preset;
-pub mod price;
 pub mod program;
 pub mod provider;
 mod read;
-mod read_provider;
-mod resolve;
+pub mod resolve;
 #[cfg(test)]
 mod tests;
-pub mod transport;
 
 use std::{
     collections::BTreeMap,
@@ -30,8 +25,8 @@ use descent_core::{
 };
 
 use agent::ResolvedAgent;
-use choices::RoleChoice;
 use fault::ConfigFault;
+use resolve::RoleChoice;
 
 use crate::{
     failure::{Failure, exit},
@@ -118,17 +113,6 @@ impl ConfigError {
         self
     }
 
-    pub fn code(&self) -> &'static str {
-        match self {
-            Self::Fault { .. } | Self::Unreadable { .. } | Self::Choice { .. } => "E-CONFIG",
-            Self::NoAgent { .. } => "E-CONFIG",
-        }
-    }
-
-    pub fn exit(&self) -> u8 {
-        exit::CONFIG
-    }
-
     pub fn hint(&self) -> String {
         match self {
             Self::Fault { hint, .. } | Self::Choice { hint, .. } => hint.clone(),
@@ -144,7 +128,7 @@ impl ConfigError {
 
 impl From<ConfigError> for Failure {
     fn from(error: ConfigError) -> Self {
-        Failure::new(error.code(), error.exit(), &error, error.hint())
+        Failure::new("E-CONFIG", exit::CONFIG, &error, error.hint())
     }
 }
 
@@ -152,7 +136,7 @@ impl From<ConfigError> for Failure {
 pub fn load(project: &Path) -> Result<Config, ConfigError> {
     let own = private::config_home(private::variable).map(|home| home.join(OWN_FILE_NAME));
     let config = Config {
-        choices: choices::of_variables(std::env::vars_os())?,
+        choices: resolve::of_variables(std::env::vars_os())?,
         project: layer(&project.join(FILE_NAME))?,
         own: own.map_or_else(|| Ok(ConfigLayer::default()), |path| layer(&path))?,
     };

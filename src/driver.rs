@@ -6,25 +6,16 @@
 
 pub mod adopt;
 mod agents;
-mod blocking;
-mod chores;
 mod disk_wait;
 mod ending;
 mod executor;
 mod follow;
-mod group_delay;
-mod leftovers;
-mod no_room;
-mod observer;
 mod reconcile;
-mod recording;
 mod resume;
-mod stall;
 #[cfg(test)]
 mod tests;
 mod together;
 mod watch;
-mod wording;
 mod work;
 
 use std::{
@@ -63,8 +54,8 @@ use executor::RunLeftovers;
 pub use executor::{
     Executor, Measuring, NeededCommits, PendingOutcomes, RealExecutor, Sessions, UsageReports,
 };
-pub use leftovers::{end_leftovers, slot_of};
-pub use observer::Observer;
+pub use resume::{end_leftovers, slot_of};
+pub use together::Observer;
 pub use watch::Watch;
 pub use work::{PromptRequest, ReadyCheckout, ToldPrompt, prepare_checkout};
 
@@ -143,7 +134,7 @@ struct Loop<'t> {
     early: Option<Signal>,
     /// Since when the loop knows of a requested stop.
     stops_since: Option<Stopwatch>,
-    recording: recording::Recording,
+    recording: ending::Recording,
     /// A call of git did not end in time after the stop.
     is_cut_off: bool,
     followed: follow::Follower,
@@ -151,8 +142,7 @@ struct Loop<'t> {
     remembered: Serial,
     /// The serial after which nothing is left to sweep.
     tended: Option<Serial>,
-    rest: stall::StallDetector,
-    delay: group_delay::GroupDelay,
+    rest: reconcile::StallDetector,
 }
 
 /// Runs until the run has ended. The caller holds the lease.
@@ -187,13 +177,12 @@ pub async fn run(
         signal: None,
         early: None,
         stops_since: None,
-        recording: recording::Recording::default(),
+        recording: ending::Recording::default(),
         is_cut_off: false,
         followed: follow::Follower::default(),
         remembered: Serial(0),
         tended: None,
-        rest: stall::StallDetector::default(),
-        delay: group_delay::GroupDelay::default(),
+        rest: reconcile::StallDetector::default(),
     };
     this.session.agents = Arc::clone(&this.host.agents);
     this.session.remembered = this.host.remembered.take();
@@ -282,7 +271,6 @@ impl Loop<'_> {
             // its result gets its turn before.
             tokio::task::yield_now().await;
             self.take_arrived()?;
-            self.await_more().await?;
         }
     }
 
@@ -336,11 +324,8 @@ impl Loop<'_> {
         waits_for: Option<WaitsFor>,
     ) -> Result<(), Failure> {
         let is_at_rest = waits_for == Some(WaitsFor::Backoff);
-        self.rest.observe(stall::LoopTurn {
-            at: self.world.state.serial,
-            has_work: !is_at_rest || self.leaving > 0 || !self.pending.is_empty(),
-            wake_in_ms: desired.wake_in_ms,
-        })
+        let has_work = !is_at_rest || self.leaving > 0 || !self.pending.is_empty();
+        self.rest.observe(self.world.state.serial, has_work, desired.wake_in_ms)
     }
 
     fn sleep(&self, desired: &DesiredWork) -> Duration {
@@ -407,10 +392,8 @@ impl Loop<'_> {
             };
             self.obey(&next);
             self.wait_for_lock().await?;
-            let begun = self.host.clock.active();
             match self.commit(&next)? {
                 CommitOutcome::Done(loaded) => {
-                    self.delay.committed(self.host.clock.active().saturating_sub(begun));
                     self.loaded = loaded;
                     // A stamp taken now might be of another's file; this one is of ours.
                     self.watch_stamp = self.host.store.published();

@@ -209,30 +209,6 @@ pub fn write_anew(path: &Path, bytes: &[u8]) -> io::Result<()> {
     }
 }
 
-/// Writes into the file that is there, which is cheaper than a new one. A file that others can read, or that has a second
-/// name, is replaced, as is whatever is no file. A kill in the middle leaves a part of the new bytes, and of the old.
-pub fn write_over(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let Some((mut file, meta)) = own_file(path) else {
-        return write_anew(path, bytes);
-    };
-    file.write_all(bytes)?;
-    // A file that is cut to nothing and written is brought to the disk at once by some file systems.
-    if meta.len() > bytes.len() as u64 { file.set_len(bytes.len() as u64) } else { Ok(()) }
-}
-
-/// Opens a file with one name that its owner alone can read, to be written.
-fn own_file(path: &Path) -> Option<(File, Metadata)> {
-    let mut how = OpenOptions::new();
-    how.write(true);
-    let (file, meta) = plain(how, path).ok()?;
-    (meta.nlink() == 1 && is_private(&meta)).then_some((file, meta))
-}
-
-/// Whether nobody but its owner has any right to it.
-fn is_private(meta: &Metadata) -> bool {
-    meta.mode() & 0o077 == 0
-}
-
 /// Writes a whole file at once, in the place of whatever file is there; the directory exists.
 pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     half(path, bytes)?.persist(path)?;
@@ -340,29 +316,6 @@ pub fn no_link(path: &Path) -> io::Result<()> {
 
 pub fn sync_dir(dir: &Path) -> io::Result<()> {
     open_dir(dir)?.sync_all()
-}
-
-/// Whether it is a directory of ours that holds nothing but files with these names and an empty folder, and all of it has
-/// the modes that we give.
-pub fn holds_only(dir: &Path, wanted: &[&str], folder: &str) -> bool {
-    let has_mode = |meta: &Metadata, mode: u32| {
-        meta.mode() & 0o7777 == mode && meta.uid() == rustix::process::geteuid().as_raw()
-    };
-    let is_ours = |dir: &Path| {
-        let meta = dir.symlink_metadata();
-        meta.is_ok_and(|meta| meta.is_dir() && has_mode(&meta, 0o700))
-    };
-    let is_wanted = |name: &OsString| {
-        if name == folder {
-            let folder = dir.join(name);
-            return is_ours(&folder) && names(&folder).is_ok_and(|names| names.is_empty());
-        }
-        let meta = dir.join(name).symlink_metadata();
-        let is_file =
-            meta.is_ok_and(|meta| meta.is_file() && meta.nlink() == 1 && has_mode(&meta, 0o600));
-        is_file && wanted.iter().any(|wanted| name == wanted)
-    };
-    is_ours(dir) && names(dir).is_ok_and(|names| names.iter().all(is_wanted))
 }
 
 /// The paths in a directory, in no order; none if it is no directory, or a link to one.

@@ -19,8 +19,10 @@ use agent_client_protocol::{
             CancelNotification, ContentBlock, InitializeRequest, InitializeResponse,
             LoadSessionRequest, NewSessionRequest, PermissionOption, PermissionOptionKind,
             PromptRequest, PromptResponse, RequestPermissionOutcome, RequestPermissionRequest,
-            RequestPermissionResponse, ResumeSessionRequest, SelectedPermissionOutcome, SessionId,
-            SessionNotification, SessionUpdate, SetSessionConfigOptionRequest,
+            RequestPermissionResponse, ResumeSessionRequest, SelectedPermissionOutcome,
+            SessionConfigKind, SessionConfigOption, SessionConfigOptionCategory,
+            SessionConfigSelectOption, SessionConfigSelectOptions, SessionConfigValueId, SessionId,
+            SessionModeState, SessionNotification, SessionUpdate, SetSessionConfigOptionRequest,
             SetSessionModeRequest, StopReason, TextContent, ToolCall, ToolCallStatus,
             ToolCallUpdate, ToolKind,
         },
@@ -36,16 +38,14 @@ use tokio_util::{
 };
 
 use super::{
-    acp_modes::OfferedModes,
-    agent_lines::AgentLines,
+    answer::Repairs,
+    directory::ID_BYTES_MAX,
     headless::FOREIGN_MAX,
     heard::{Heard, HeardSoFar},
-    repair::Repairs,
-    session::ID_BYTES_MAX,
-    talk::Conversation,
+    talk::{AgentLines, Conversation},
     trouble,
 };
-use crate::{config::transport::Access, process::Capture};
+use crate::{config::agent::Access, process::Capture};
 
 /// Requests of an agent in one talk at most, whatever for.
 const REQUESTS_MAX: usize = 1_000;
@@ -150,30 +150,25 @@ impl AcpTalk<'_> {
         let can = &hello.agent_capabilities;
         if let Some(id) = &self.resume {
             let (id, cwd) = (SessionId::new(id.as_str()), self.cwd.clone());
-            if can.session_capabilities.resume.is_some() {
+            let (modes, options) = if can.session_capabilities.resume.is_some() {
                 let request = ResumeSessionRequest::new(id.clone(), cwd);
                 let answer = agent.send_request(request).block_task().await?;
-                let offered = OfferedModes::new(answer.modes, answer.config_options);
-                self.mode(agent, &id, &offered).await?;
-                return Ok(id);
-            }
-            if can.load_session {
+                (answer.modes, answer.config_options)
+            } else if can.load_session {
                 let request = LoadSessionRequest::new(id.clone(), cwd);
                 let answer = agent.send_request(request).block_task().await?;
-                let offered = OfferedModes::new(answer.modes, answer.config_options);
-                self.mode(agent, &id, &offered).await?;
                 heard.with(HeardSoFar::forget_history);
-                return Ok(id);
-            }
-        }
-        if self.resume.is_some() {
-            return Err(Error::internal_error().data("it cannot go on with a session"));
+                (answer.modes, answer.config_options)
+            } else {
+                return Err(Error::internal_error().data("it cannot go on with a session"));
+            };
+            self.mode(agent, &id, modes, options).await?;
+            return Ok(id);
         }
         let mut request = NewSessionRequest::new(self.cwd.clone());
         request.meta = self.meta.clone();
         let answer = agent.send_request(request).block_task().await?;
-        let offered = OfferedModes::new(answer.modes, answer.config_options);
-        self.mode(agent, &answer.session_id, &offered).await?;
+        self.mode(agent, &answer.session_id, answer.modes, answer.config_options).await?;
         Ok(answer.session_id)
     }
 
@@ -183,21 +178,46 @@ impl AcpTalk<'_> {
         &self,
         agent: &ConnectionTo<Agent>,
         session: &SessionId,
-        offered: &OfferedModes,
+        modes: Option<SessionModeState>,
+        options: Option<Vec<SessionConfigOption>>,
     ) -> Result<(), Error> {
         let Some(wanted) = &self.mode else {
             return Ok(());
         };
-        if offered.has_mode(wanted) {
+        let mut listed = modes.iter().flat_map(|modes| &modes.available_modes);
+        if listed.any(|mode| mode.id.to_string() == *wanted) {
             let request = SetSessionModeRequest::new(session.clone(), wanted.clone());
             return agent.send_request(request).block_task().await.map(drop);
         }
-        let Some((option, value)) = offered.option_for(wanted) else {
+        // Some agents have a configuration option of the category `mode` instead of modes.
+        let options = options
+            .into_iter()
+            .flatten()
+            .filter(|option| matches!(option.category, Some(SessionConfigOptionCategory::Mode)));
+        let mut settings =
+            options.filter_map(|option| Some((value_of(&option, wanted)?, option.id)));
+        let Some((value, option)) = settings.next() else {
             return Err(Error::internal_error().data(format!("it offers no mode `{wanted}`")));
         };
         let request = SetSessionConfigOptionRequest::new(session.clone(), option, value);
         agent.send_request(request).block_task().await.map(drop)
     }
+}
+
+/// The value of an option that is a choice with that name.
+fn value_of(option: &SessionConfigOption, wanted: &str) -> Option<SessionConfigValueId> {
+    let SessionConfigKind::Select(select) = &option.kind else {
+        return None;
+    };
+    let values: Vec<&SessionConfigSelectOption> = match &select.options {
+        SessionConfigSelectOptions::Ungrouped(plain) => plain.iter().collect(),
+        SessionConfigSelectOptions::Grouped(groups) => {
+            groups.iter().flat_map(|group| &group.options).collect()
+        }
+        _ => return None,
+    };
+    let value = values.into_iter().find(|value| value.value.to_string() == wanted)?;
+    Some(value.value.clone())
 }
 
 /// One JSON message a line, of limited length.

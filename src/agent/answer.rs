@@ -1,11 +1,27 @@
-//! The answer of an agent: the last JSON object in what it said that reads as a report.
+//! The answer of an agent: an object in what it said, a report or the answer to a question. It is asked for again if it
+//! cannot be read.
 //!
-//! Invariant: reading is bounded, whatever the text holds. An object is taken whole or not at all.
+//! Invariant: reading is bounded, whatever the text holds. An object is taken whole or not at all. At most [`TURNS_MAX`]
+//! more turns an attempt, however often its process is started. Not here: what an answer means (the core).
+
+use std::{fmt, sync::Arc, time::Duration};
+
+use descent_core::{
+    doc::Node,
+    event::{AgentEnd, AgentReport, ConsultAnswer, Misfit, Outcome},
+    profile,
+    state::Role,
+    validation,
+    verdict::CommandEnd,
+};
 
 use super::{
+    AttemptJob,
+    heard::{Heard, HeardSoFar},
     report::{self, ResultFile},
     usage::Reading,
 };
+use crate::{secrets, shape::Shape};
 
 /// Openings of objects that are looked at.
 const TRIES_MAX: usize = 200;
@@ -21,8 +37,7 @@ pub(super) fn read(text: &str) -> Reading<ResultFile> {
             Err(error) => fault = fault.or(Some(error)),
         }
     }
-    let fault = fault.unwrap_or_else(|| "it holds no JSON object".to_owned());
-    report::says_no(&text, fault)
+    Err(fault.unwrap_or_else(|| "it holds no JSON object".to_owned()))
 }
 
 /// The last object of a text, or the text as it is.
@@ -90,6 +105,183 @@ fn end_of(text: &str) -> Option<usize> {
     None
 }
 
+/// Further turns in which an answer is mended.
+pub(super) const TURNS_MAX: u32 = 2;
+
+/// Bytes at most of a schema that is told again.
+const SCHEMA_BYTES_MAX: usize = 4 << 10;
+
+/// Says what is wrong with an object, if anything is.
+pub type ObjectJudge = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
+
+/// Looks at each answer, and asks again for one that is no use.
+pub(super) struct Repairs {
+    turns: u32,
+    /// The schema of the value in a report.
+    shape: Option<Shape>,
+    /// Judges an object that is no report, as a planner's fragment.
+    judge: Option<ObjectJudge>,
+    /// Whether an answer is read from messages: a result file wins.
+    is_given: Box<dyn Fn() -> bool + Send + Sync>,
+}
+
+impl Repairs {
+    pub(super) fn new(
+        attempt: &AttemptJob<'_>,
+        is_given: impl Fn() -> bool + Send + Sync + 'static,
+    ) -> Self {
+        let judge = attempt.question.as_ref().map(|form| Arc::clone(&form.fault));
+        Self { turns: 0, shape: attempt.shape.clone(), judge, is_given: Box::new(is_given) }
+    }
+
+    /// The next prompt, if the turn that ended has no answer that can be used.
+    pub(super) fn next(&mut self, heard: &Heard) -> Option<String> {
+        if self.turns >= TURNS_MAX || (self.is_given)() {
+            return None;
+        }
+        let fault =
+            heard.with(|heard| if heard.has_ended_well() { self.fault(heard) } else { None })?;
+        self.turns += 1;
+        heard.with(HeardSoFar::mending_turn);
+        let form = match (&self.judge, &self.shape) {
+            (Some(_), _) => ", as it was asked for.".to_owned(),
+            (None, Some(shape)) => shaped(shape),
+            (None, None) => REPORT_FORM.to_owned(),
+        };
+        Some(format!(
+            "Your answer cannot be used: {fault}. Answer with one JSON object and nothing else{form}"
+        ))
+    }
+
+    fn fault(&self, heard: &HeardSoFar) -> Option<String> {
+        let Some(judge) = &self.judge else {
+            return match report(heard) {
+                Ok(read) => read.fault.or_else(|| self.misfit(&read.report)),
+                Err(fault) => Some(fault),
+            };
+        };
+        let object = last_object(heard.answer_text());
+        if let Some(fault) = secrets::fault_of(&object) {
+            return Some(fault);
+        }
+        match object.trim_start().starts_with('{') {
+            true => judge(&object),
+            false => Some("it holds no JSON object".to_owned()),
+        }
+    }
+
+    fn misfit(&self, report: &AgentReport) -> Option<String> {
+        let shape = self.shape.as_ref().filter(|_| !report.has_failed)?;
+        let misfits = shape.misfits_of(Some(report));
+        (!misfits.is_empty()).then(|| Misfit::reason(&misfits))
+    }
+}
+
+const REPORT_FORM: &str = ": {\"success\": true, \"summary\": \"what was done\", \"value\": null, \
+                           \"artifacts\": [], \"clarity\": \"CLEAR\", \"handoff\": null}";
+
+/// The form with a place for the value, and the schema that it fits.
+fn shaped(shape: &Shape) -> String {
+    let form = REPORT_FORM.replace("\"value\": null", "\"value\": VALUE");
+    match shape.text(SCHEMA_BYTES_MAX) {
+        Some(schema) => format!("{form}\nVALUE fits this JSON Schema: {schema}"),
+        None => format!("{form}\nVALUE fits the JSON Schema of the task."),
+    }
+}
+
+/// The report of an agent that ended its turn.
+pub(super) fn report(heard: &HeardSoFar) -> Reading<ResultFile> {
+    read(heard.answer_text())
+}
+
+/// How long an answer may take, with its repairs.
+pub const ANSWER_MAX: Duration = Duration::from_secs(5 * 60);
+/// The same of the wording of a final answer: somebody waits for the run.
+pub const WORDING_MAX: Duration = Duration::from_secs(30);
+/// Bytes at most of an answer.
+pub const ANSWER_BYTES_MAX: usize = 64 << 10;
+/// The slot of a question that is no attempt of an atom: no attempt has it.
+pub const QUESTION_SLOT: usize = usize::MAX;
+/// The exit code of a command that asks to be tried again.
+const TRY_AGAIN: i32 = 75;
+
+/// The form of an answer: one JSON object.
+#[derive(Clone)]
+pub struct QuestionForm {
+    pub role: Role,
+    /// The JSON Schema of the object.
+    pub schema: String,
+    /// Says how an object is wrong, in words that its author can mend it by.
+    pub fault: ObjectJudge,
+}
+
+impl fmt::Debug for QuestionForm {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.debug_struct("QuestionForm")
+            .field("role", &self.role)
+            .field("schema", &self.schema)
+            .finish_non_exhaustive()
+    }
+}
+
+impl QuestionForm {
+    /// The form of an object that can be used if `read` takes it.
+    pub fn new<T>(
+        role: Role,
+        schema: impl Into<String>,
+        read: impl Fn(&Node) -> Result<T, String> + Send + Sync + 'static,
+    ) -> Self {
+        let fault = move |text: &str| object(text).and_then(|node| read(&node)).err();
+        Self { role, schema: schema.into(), fault: Arc::new(fault) }
+    }
+}
+
+/// The form of the answer to what kind of task a goal is.
+pub fn kind_of_task() -> QuestionForm {
+    QuestionForm::new(Role::Profile, profile::SCHEMA, profile::read)
+}
+
+/// A text that is one JSON object.
+///
+/// # Errors
+/// If it is something else; in words for its author.
+pub fn object(text: &str) -> Result<Node, String> {
+    if text.len() > ANSWER_BYTES_MAX {
+        let most = ANSWER_BYTES_MAX >> 10;
+        return Err(format!("it has more than {most} KiB"));
+    }
+    validation::read_text(text)
+}
+
+/// The answer in the outcome of a question, not judged yet.
+pub fn answer_of(outcome: &Outcome) -> ConsultAnswer {
+    match &outcome.agent_end {
+        Some(AgentEnd::Done) | None => {}
+        Some(end @ AgentEnd::Unavailable { .. }) => return ConsultAnswer::Ended(end.clone()),
+        Some(end) if end.is_of_provider() => return ConsultAnswer::Ended(end.clone()),
+        Some(end) => return ConsultAnswer::Silent(end.text()),
+    }
+    let last = outcome.last_line.as_deref().unwrap_or_default();
+    let with_last = |what: &str| match last.trim() {
+        "" => what.to_owned(),
+        last => format!("{what}: {last}"),
+    };
+    match &outcome.how {
+        CommandEnd::Exit(0) => {}
+        CommandEnd::Exit(TRY_AGAIN) => {
+            return ConsultAnswer::Silent(with_last("it asks to be tried again"));
+        }
+        how => return ConsultAnswer::Silent(with_last(&how.text())),
+    }
+    if let Some(fault) = &outcome.report_fault {
+        return ConsultAnswer::Faulty(fault.clone());
+    }
+    match object(outcome.stdout.as_deref().unwrap_or_default()) {
+        Ok(object) => ConsultAnswer::Value(object),
+        Err(_) => ConsultAnswer::Faulty("its answer holds no JSON object".to_owned()),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -110,31 +302,6 @@ mod tests {
         ] {
             assert_eq!(summary(text), "done", "{text}");
         }
-    }
-
-    #[test]
-    fn an_answer_that_says_no_is_heard_in_any_form() {
-        for text in [
-            "{\"success\": false, \"summary\": \"not\ndone\"}",
-            "{\"success\": false, \"summary\": \"not done\",}",
-            "{'success': False, 'summary': 'not done'}",
-            "{success: no}",
-            "{\"success\": \"no\", \"success\": false}",
-            "so: {\"success\": false, \"summary\": \"not do",
-        ] {
-            let answer = read(text).unwrap();
-            assert!(answer.report.has_failed && answer.fault.is_some(), "{text}");
-        }
-        let blocked = read("{\"clarity\": \"BLOCKED\", \"summary\": \"which\nname?\"}").unwrap();
-        assert_eq!(blocked.report.clarity, descent_core::event::Clarity::Blocked);
-        assert_eq!(blocked.report.summary, "which\nname?");
-        for prose in [
-            "\"success\": false is what I looked for",
-            "I made the server answer { success: false } on errors.",
-        ] {
-            assert!(read(prose).is_err(), "{prose}");
-        }
-        assert!(read("{\"success\": true, \"summary\": \"a\nb\"}").is_err());
     }
 
     #[test]

@@ -8,26 +8,25 @@ use descent_core::{
     event::{AgentEnd, AgentLack, Clarity, Outcome},
     verdict::CommandEnd,
 };
-use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 
 use super::{
     AgentError, AttemptJob, EXCERPT_BYTES_MAX, TalkWay, TalkingAgent,
     acp::AcpTalk,
-    answer, completed, environment,
+    answer,
+    answer::Repairs,
+    completed,
+    directory::{Inputs, SessionRecord},
+    environment,
     headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
     heard::{EarlierUsage, Heard, HeardSoFar},
-    inputs::Inputs,
-    read_result,
-    repair::{self, Repairs},
-    session::SessionRecord,
-    shell,
+    report, shell,
     talk::{TalkLimits, Talked, talk},
 };
 use crate::{
     config::{
+        agent::{Acp, Dialect, Headless},
         program::{ProgramLook, find_program, is_relative},
-        transport::{Acp, Dialect, Headless},
     },
     process::{Capture, Job, JobEnd, JobRecord, SpawnError, Timer},
 };
@@ -96,7 +95,7 @@ pub(super) async fn made(
         }
         is_going_on = false;
         let session = heard.with(|heard| heard.session.clone());
-        let again = session.filter(|_| agent.goes_on() && !talked.is_timed_out);
+        let again = session.filter(|_| agent.agent.transport.goes_on() && !talked.is_timed_out);
         // As long as all before it, and the first.
         let pause = (paused + OUTAGE_FIRST).min(OUTAGE_LONGEST);
         let may_pause = again.is_some() && paused + pause <= OUTAGES_MAX;
@@ -120,8 +119,7 @@ pub(super) async fn made(
                 turn = Turn { words, resume: Some(session) };
             }
             _ => {
-                let ending = TalkEnding { is_timed_out: talked.is_timed_out, ms: millis(since) };
-                let mut outcome = outcome(attempt, inputs, heard, ending, cancel).await;
+                let mut outcome = outcome(attempt, inputs, heard, talked.is_timed_out, since);
                 outcome.agent_end = outcome.agent_end.map(|end| with_mend(end, agent));
                 return Ok(Some(outcome));
             }
@@ -132,7 +130,7 @@ pub(super) async fn made(
 fn first_turn(attempt: &AttemptJob<'_>, agent: &TalkingAgent) -> Turn {
     let session = attempt.session.as_ref();
     match session.filter(|session| session.agent == agent.agent.name.as_str()) {
-        Some(session) if agent.goes_on() => {
+        Some(session) if agent.agent.transport.goes_on() => {
             Turn { words: GO_ON.to_owned(), resume: Some(session.session.clone()) }
         }
         _ => Turn { words: attempt.prompt.clone(), resume: None },
@@ -157,14 +155,6 @@ impl TalkingAgent {
         match &self.way {
             TalkWay::Headless(headless) => Some(headless.dialect),
             TalkWay::Acp(_) => None,
-        }
-    }
-
-    /// Whether a session can go on in another process.
-    pub fn goes_on(&self) -> bool {
-        match &self.way {
-            TalkWay::Headless(headless) => !headless.resume.is_empty(),
-            TalkWay::Acp(_) => true,
         }
     }
 }
@@ -207,39 +197,17 @@ impl Started<'_> {
             }
         };
         let job = self.process(&argv);
-        let prompt = turn.words;
-        let (newest, named) = watch::channel(String::new());
-        macro_rules! talk_in {
-            ($dialect:expr) => {{
-                let conversation = HeadlessTalk {
-                    dialect: $dialect,
-                    prompt,
-                    repairs,
-                    on_session: &|session: &str| drop(newest.send_replace(session.to_owned())),
-                };
-                self.run(job, conversation).await
-            }};
-        }
-        let talk = async move {
-            match headless.dialect {
-                Dialect::ClaudeStreamJson => talk_in!(ClaudeStreamJson::default()),
-                Dialect::CodexExecJson => talk_in!(CodexExecJson),
-                Dialect::Text => talk_in!(PlainText),
-            }
+        let conversation = HeadlessTalk {
+            dialect: match headless.dialect {
+                Dialect::ClaudeStreamJson => Box::<ClaudeStreamJson>::default(),
+                Dialect::CodexExecJson => Box::new(CodexExecJson),
+                Dialect::Text => Box::new(PlainText),
+            },
+            prompt: turn.words,
+            repairs,
+            on_session: &|session: &str| self.keep_session(session),
         };
-        // A stop waits for no disk.
-        let keep = self.cancel.run_until_cancelled(self.keep_named(named));
-        tokio::join!(talk, keep).0
-    }
-
-    /// Keeps the sessions that are named during a talk, beside its reading: those between two writes are passed over.
-    async fn keep_named(&self, mut named: watch::Receiver<String>) {
-        while named.changed().await.is_ok() {
-            let record = self.record(&named.borrow_and_update());
-            let dir = self.attempt.context.dir.clone();
-            // This fails only if the runtime ends.
-            let _ = tokio::task::spawn_blocking(move || keep(&record, &dir)).await;
-        }
+        self.run(job, conversation).await
     }
 
     async fn acp(
@@ -308,23 +276,13 @@ impl Started<'_> {
     }
 
     fn keep_session(&self, session: &str) {
-        if !super::session::is_fit(session) {
+        if !super::directory::is_fit(session) {
             return;
         }
         self.heard.with(|heard| heard.session(session));
-        keep(&self.record(session), &self.attempt.context.dir);
-    }
-
-    fn record(&self, session: &str) -> SessionRecord {
         let name = self.agent.agent.name.as_str();
-        SessionRecord::new(self.attempt.context.intent, self.agent.slot, name, session)
-    }
-}
-
-/// Without that file the attempt is made again after a kill, and not gone on with.
-fn keep(record: &SessionRecord, dir: &Path) {
-    if let Err(error) = record.write(dir) {
-        tracing::warn!(%error, "the session of an attempt is not kept");
+        let intent = self.attempt.context.intent;
+        SessionRecord::new(intent, self.agent.slot, name, session).keep(&self.attempt.context.dir);
     }
 }
 
@@ -367,48 +325,43 @@ fn telling_line(text: &str) -> Option<String> {
     Some(line.to_owned())
 }
 
-/// The end of a talk, beside what was heard in it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TalkEnding {
-    pub(super) is_timed_out: bool,
-    pub(super) ms: u64,
-}
-
-pub(super) fn millis(since: Timer) -> u64 {
-    u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX)
-}
-
 /// The outcome of all that was heard.
-pub(super) async fn outcome(
+pub(super) fn outcome(
     attempt: &AttemptJob<'_>,
     inputs: &Inputs,
     heard: &Heard,
-    ending: TalkEnding,
-    cancel: &CancellationToken,
+    is_timed_out: bool,
+    since: Timer,
 ) -> Outcome {
-    let given = read_result(&inputs.result(), cancel).await;
+    let given = report::read(&inputs.result());
     let written = given.as_ref().ok().and_then(Option::as_ref);
     let written = written.map(|file| file.usage.clone());
     let mut heard = heard.clone().into_inner();
     heard.end_line();
     let usage = Some(heard.usage()).filter(|usage| !usage.is_none());
-    let is_done = heard.end == Some(AgentEnd::Done) && !ending.is_timed_out;
+    let is_done = heard.end == Some(AgentEnd::Done) && !is_timed_out;
     let (report, report_fault) = match given {
         Ok(Some(file)) => (Some(file.report), file.fault),
-        Err(fault) => (None, Some(fault.to_string())),
+        Err(fault) => (None, Some(fault)),
         // A planner says it only if it cannot plan.
         Ok(None) if attempt.only_answers() => (None, None),
         Ok(None) if attempt.budget.is_some() => {
-            let report = repair::report(&heard).ok().map(|read| read.report);
+            let report = answer::report(&heard).ok().map(|read| read.report);
             let blocked = report.filter(|report| report.clarity == Clarity::Blocked);
             (blocked, None)
         }
-        Ok(None) => match repair::report(&heard) {
+        Ok(None) => match answer::report(&heard) {
             Ok(read) => (Some(read.report), read.fault.filter(|_| is_done)),
             Err(fault) if is_done => (None, Some(fault)),
             Err(_) => (None, None),
         },
     };
+    let how = match &heard.end {
+        _ if is_timed_out => CommandEnd::TimedOut,
+        Some(AgentEnd::Done) => CommandEnd::Exit(0),
+        _ => CommandEnd::Exit(1),
+    };
+    let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
     let unheard = Capture::default();
     let output = heard.output().unwrap_or(&unheard);
     let outcome = Outcome {
@@ -419,8 +372,8 @@ pub(super) async fn outcome(
         report_fault,
         usage: attempt.usage.priced(usage.or(written).unwrap_or_default()),
         tried: heard.tried.clone(),
-        agent_end: heard.end.clone().filter(|_| !ending.is_timed_out),
-        ..Outcome::ended(how(&heard, ending), ending.ms)
+        agent_end: heard.end.clone().filter(|_| !is_timed_out),
+        ..Outcome::ended(how, ms)
     };
     completed(outcome, attempt, Some(output))
 }
@@ -441,12 +394,4 @@ fn with_mend(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
         None => words,
     };
     AgentEnd::Unavailable { kind, words: words.trim().to_owned(), variable }
-}
-
-fn how(heard: &HeardSoFar, ending: TalkEnding) -> CommandEnd {
-    match &heard.end {
-        _ if ending.is_timed_out => CommandEnd::TimedOut,
-        Some(AgentEnd::Done) => CommandEnd::Exit(0),
-        _ => CommandEnd::Exit(1),
-    }
 }

@@ -1,14 +1,18 @@
-//! Agents that read a prompt on their standard input and print events, one JSON object a line.
+//! Agents that read a prompt on their standard input and print events, one JSON object a line. The dialects are plain text
+//! and `codex exec --json`; that of `claude` is a file of its own.
 //!
-//! Invariant: a line that is longer than the limit, or no event, never ends the loop or the
-//! program: the attempt ends. Unknown events are passed over. A dialect is a file of its own.
+//! Invariant: a line that is longer than the limit, or no event, never ends the loop or the program: the attempt ends.
+//! Unknown events are passed over.
+//!
+//! Facts of codex: the prompt is read to the end of standard input before the session begins, and a process has one turn. A
+//! request that a model refused has no message. Without a network it waits for ever, and tells each try as an `error`. Tokens
+//! are those of the whole session. An item of type `error` is a warning; `turn.failed` tells the error that ended it.
 
 mod claude;
-mod codex;
 #[cfg(test)]
 mod tests;
 
-use descent_core::event::AgentEnd;
+use descent_core::{event::AgentEnd, state::Tokens};
 use futures::StreamExt;
 use serde_json::Value;
 use tokio::io::{AsyncWrite, AsyncWriteExt, DuplexStream};
@@ -17,13 +21,17 @@ use tokio_util::{
     sync::CancellationToken,
 };
 
-use super::{agent_lines::AgentLines, heard::Heard, repair::Repairs, talk::Conversation, trouble};
+use super::{
+    answer::Repairs,
+    heard::{Heard, HeardSoFar},
+    talk::{AgentLines, Conversation},
+    trouble,
+};
 
 pub(super) use claude::ClaudeStreamJson;
-pub(super) use codex::CodexExecJson;
 
 /// The events of one program.
-pub(super) trait EventDialect {
+pub(super) trait EventDialect: Send {
     /// The bytes by which a prompt is given.
     fn prompt(&self, words: &str) -> Vec<u8> {
         words.as_bytes().to_vec()
@@ -86,15 +94,15 @@ pub(super) const FOREIGN_MAX: usize = 1_000;
 const SESSIONS_MAX: usize = 16;
 
 /// A conversation in one dialect.
-pub(super) struct HeadlessTalk<'a, D> {
-    pub(super) dialect: D,
+pub(super) struct HeadlessTalk<'a> {
+    pub(super) dialect: Box<dyn EventDialect>,
     pub(super) prompt: String,
     pub(super) repairs: &'a mut Repairs,
-    /// Takes the id of a session, and does not wait for the disk.
+    /// Makes the id of a session durable.
     pub(super) on_session: &'a (dyn Fn(&str) + Send + Sync),
 }
 
-impl<D: EventDialect + Send> Conversation for HeadlessTalk<'_, D> {
+impl Conversation for HeadlessTalk<'_> {
     async fn converse(mut self, channel: DuplexStream, heard: &Heard, asked: &CancellationToken) {
         let (reader, mut writer) = tokio::io::split(channel);
         let mut lines = FramedRead::new(reader, AgentLines::new());
@@ -153,7 +161,7 @@ impl<D: EventDialect + Send> Conversation for HeadlessTalk<'_, D> {
 
 type Lines = FramedRead<tokio::io::ReadHalf<DuplexStream>, AgentLines>;
 
-impl<D: EventDialect> HeadlessTalk<'_, D> {
+impl HeadlessTalk<'_> {
     /// Some programs tell the id of a session only after the prompt. Returns whether it is a new one.
     fn keep_session(&self, heard: &Heard, known: &mut Option<String>) -> bool {
         let session = heard.with(|heard| heard.session.clone());
@@ -203,4 +211,91 @@ fn text<'v>(event: &'v Value, pointer: &str) -> &'v str {
 
 fn count(event: &Value, pointer: &str) -> u64 {
     event.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
+}
+
+#[derive(Debug, Default)]
+pub(in crate::agent) struct CodexExecJson;
+
+impl EventDialect for CodexExecJson {
+    fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning {
+        let Some(event) = event(line) else {
+            return LineMeaning::Foreign;
+        };
+        heard.with(|heard| {
+            heard.outage = None;
+            match text(&event, "/type") {
+                "thread.started" => {
+                    heard.session(text(&event, "/thread_id"));
+                    LineMeaning::Goes
+                }
+                "item.started" => item(&event, false, heard),
+                "item.completed" => item(&event, true, heard),
+                "turn.completed" => {
+                    usage(&event, heard);
+                    heard.end = Some(if heard.message.is_empty() {
+                        AgentEnd::Refused("it ended its turn without a message".into())
+                    } else {
+                        AgentEnd::Done
+                    });
+                    LineMeaning::Turn
+                }
+                "turn.failed" => {
+                    heard.end = Some(trouble::of_error(None, text(&event, "/error/message")));
+                    LineMeaning::Turn
+                }
+                // It may try again after this one.
+                "error" => {
+                    heard.outage = trouble::outage(text(&event, "/message"));
+                    heard.log(text(&event, "/message"));
+                    heard.log("\n");
+                    LineMeaning::Quiet
+                }
+                _ => LineMeaning::Goes,
+            }
+        })
+    }
+}
+
+fn item(event: &Value, is_over: bool, heard: &mut HeardSoFar) -> LineMeaning {
+    let id = text(event, "/item/id");
+    let kind = text(event, "/item/type");
+    let target = match kind {
+        "agent_message" if is_over => {
+            heard.call();
+            heard.message(text(event, "/item/text"));
+            return LineMeaning::Goes;
+        }
+        "command_execution" => text(event, "/item/command").to_owned(),
+        "file_change" => changed_paths(event),
+        "mcp_tool_call" => text(event, "/item/tool").to_owned(),
+        "web_search" => text(event, "/item/query").to_owned(),
+        _ => return LineMeaning::Goes,
+    };
+    if is_over && heard.is_open(id) {
+        heard.tool_ended(id);
+    } else {
+        heard.call();
+        heard.tool(id, kind, &target);
+        if is_over {
+            heard.tool_ended(id);
+        }
+    }
+    LineMeaning::Goes
+}
+
+fn changed_paths(event: &Value) -> String {
+    let changes = event.pointer("/item/changes").and_then(Value::as_array);
+    let paths = changes.into_iter().flatten();
+    let paths: Vec<&str> = paths.map(|change| text(change, "/path")).collect();
+    paths.join(" ")
+}
+
+fn usage(event: &Value, heard: &mut HeardSoFar) {
+    heard.no_tool_is_open();
+    let cached = count(event, "/usage/cached_input_tokens");
+    heard.tokens_of_session(Tokens::new(
+        count(event, "/usage/input_tokens").saturating_sub(cached),
+        count(event, "/usage/output_tokens"),
+        cached,
+    ));
 }

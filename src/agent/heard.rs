@@ -20,7 +20,7 @@ use descent_core::{
 };
 use tokio::sync::Notify;
 
-use super::session::{self, ID_BYTES_MAX};
+use super::{directory, directory::ID_BYTES_MAX};
 use crate::{
     process::{
         Capture, Timer,
@@ -175,7 +175,7 @@ impl Heard {
 
 impl HeardSoFar {
     pub(super) fn session(&mut self, id: &str) {
-        if session::is_fit(id) {
+        if directory::is_fit(id) {
             self.session = Some(id.to_owned());
         }
     }

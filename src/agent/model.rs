@@ -10,7 +10,7 @@ use std::{io, path::Path, time::Duration};
 use descent_core::{
     event::{AgentEnd, AgentLack, Outcome},
     id::AgentName,
-    state::{Intent, Role, Tokens, Usage},
+    state::{Intent, Role, Tokens},
     verdict::CommandEnd,
 };
 use serde_json::Value;
@@ -18,21 +18,19 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     AgentError, AttemptJob, InputFile,
-    conversation::{self, TalkEnding, millis},
+    answer::Repairs,
+    conversation,
+    directory::{Inputs, SessionRecord},
     heard::{EarlierUsage, Heard},
-    inputs::Inputs,
-    repair::Repairs,
-    session::SessionRecord,
 };
 use crate::{
     config::{
-        agent::AgentLimits,
-        price::Price,
+        agent::{AgentLimits, Price},
         provider::{Provider, Wire},
     },
     model::{
-        AnswerStop, AskContext, AskLimits, AskObserver, Asker, ModelAnswer, ModelError,
-        ModelQuestion, ModelTurn, NoObserver, ServerLook, Speaker, TRIES_MAX, TokenCounts,
+        AnswerStop, AskContext, AskObserver, Asker, ModelAnswer, ModelError, ModelQuestion,
+        ModelTurn, NoObserver, ServerLook, Speaker, TRIES_MAX, TokenCounts,
     },
     process::{Programs, Timer},
 };
@@ -96,21 +94,17 @@ impl AskedModel {
     fn once<'a>(&'a self, programs: &'a dyn Programs, mark: &'a str) -> AskContext<'a> {
         AskContext {
             provider: &self.provider,
-            limits: self.ask_limits(),
+            limits: self.limits,
             programs,
             mark,
             observer: &NoObserver,
-            seed: "",
             tries_max: 1,
         }
-    }
-
-    fn ask_limits(&self) -> AskLimits {
-        AskLimits { first_byte: self.limits.first_event, idle: self.limits.idle }
     }
 }
 
 /// Hands on what a question uses, and why it waits.
+#[derive(Debug)]
 struct HeardObserver<'a> {
     heard: &'a Heard,
 }
@@ -155,16 +149,14 @@ pub(super) async fn made(
         &model.provider,
         &question(attempt),
     );
-    let before = at_least(attempt.usage.before(), &kept);
+    let before = kept.usage();
     let unwritable = |path: &Path, source| AgentError::Unwritable { path: path.to_owned(), source };
     let heard = Heard::new(&log, EarlierUsage::OfThisSession(before))
         .map_err(|source| unwritable(&log, source))?;
     attempt.usage.follow(&heard);
     let session =
         SessionRecord::new(attempt.context.intent, model.slot, model.name.as_str(), SESSION);
-    if let Err(error) = session.write(&attempt.context.dir) {
-        tracing::warn!(%error, "the session of an attempt is not kept");
-    }
+    session.keep(&attempt.context.dir);
     let mut repairs = Repairs::new(attempt, || false);
     // Servers that hold an answer to a schema hold it to none with names that are free, as those of atoms are.
     let held = attempt.question.as_ref().filter(|form| form.role != Role::Planner);
@@ -193,9 +185,7 @@ pub(super) async fn made(
             return Err(unwritable(&attempt.context.dir, source));
         }
     }
-    let ending = TalkEnding { is_timed_out: talked.is_none(), ms: millis(since) };
-    let outcome = conversation::outcome(attempt, inputs, &heard, ending, cancel).await;
-    Ok(Some(outcome))
+    Ok(Some(conversation::outcome(attempt, inputs, &heard, talked.is_none(), since)))
 }
 
 /// Why a talk came to no answer.
@@ -227,7 +217,7 @@ impl ModelTalk<'_> {
             let answer = match kept.answer(nth) {
                 Some(answer) => answer,
                 None => {
-                    let answer = self.ask(nth, turns.clone()).await?;
+                    let answer = self.ask(turns.clone()).await?;
                     kept.add(&answer).map_err(ModelTalkError::Unkept)?;
                     answer
                 }
@@ -246,23 +236,20 @@ impl ModelTalk<'_> {
         Ok(())
     }
 
-    async fn ask(&self, nth: usize, turns: Vec<ModelTurn>) -> Result<ModelAnswer, ModelError> {
+    async fn ask(&self, turns: Vec<ModelTurn>) -> Result<ModelAnswer, ModelError> {
         let question = ModelQuestion {
             system: SYSTEM.to_owned(),
             turns,
             schema: self.schema.clone(),
-            is_object: true,
             max_answer: ANSWER_TOKENS,
         };
-        let seed = format!("{}/{nth}", self.attempt.context.dir.display());
         let context = AskContext {
             provider: &self.model.provider,
-            limits: self.model.ask_limits(),
+            limits: self.model.limits,
             programs: self.attempt.context.programs,
             mark: &self.attempt.context.mark,
             observer: &self.observer,
             tries_max: TRIES_MAX,
-            seed: &seed,
         };
         self.model.asker.ask(context, &question).await
     }
@@ -305,32 +292,6 @@ fn question(attempt: &AttemptJob<'_>) -> String {
         text.push_str(&format!("\n# The file {}\n\n{content}\n", file.name));
     }
     text
-}
-
-/// The usage before, which is at least that of the answers that are there.
-fn at_least(before: Usage, kept: &KeptAnswers) -> Usage {
-    let mut used = Usage::default();
-    for answer in kept.answers() {
-        used.add(&usage_of(&answer.tokens));
-    }
-    let (told, counted) = (&before.tokens, &used.tokens);
-    let tokens = Tokens::new(
-        told.input.max(counted.input),
-        told.output.max(counted.output),
-        told.cached.max(counted.cached),
-    );
-    Usage {
-        calls: before.calls.max(used.calls),
-        tokens,
-        cost: before.cost,
-        is_estimated: before.is_estimated || used.is_estimated,
-        ..Usage::default()
-    }
-}
-
-fn usage_of(tokens: &TokenCounts) -> Usage {
-    let is_estimated = tokens.is_estimated;
-    Usage { calls: 1, tokens: tokens.tokens(), is_estimated, ..Usage::default() }
 }
 
 fn end_of(answer: &ModelAnswer, model: &AskedModel) -> AgentEnd {

@@ -4,12 +4,9 @@
 //! key in another form is read as it is meant, and noted.
 
 use std::{
-    fmt, io,
+    io,
     path::{Component, Path},
-    sync::LazyLock,
 };
-
-use regex::Regex;
 
 use super::usage::{Reading, given, wrong};
 use crate::{
@@ -35,14 +32,6 @@ const ARTIFACT_BYTES_MAX: usize = 4_096;
 /// Notes of what was read as it was meant, and characters of what stood there.
 const READ_AS_MAX: usize = 8;
 const SHOWN_CHARS_MAX: usize = 100;
-/// Refusals in a text that is no JSON.
-static FAILED: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"(?i)\bsuccess["']?\s*:\s*["']?(false|no|0)\b"#).ok());
-static BLOCKED: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"(?i)\bclarity["']?\s*:\s*["']?BLOCKED\b"#).ok());
-static SUMMARY: LazyLock<Option<Regex>> =
-    LazyLock::new(|| Regex::new(r#"(?s)\bsummary["']?\s*:\s*["']((?:[^"\\]|\\.)*)"#).ok());
-
 /// The readable part of a result file, or of an answer.
 #[derive(Debug)]
 pub(super) struct ResultFile {
@@ -52,46 +41,24 @@ pub(super) struct ResultFile {
     pub(super) fault: Option<String>,
 }
 
-/// Why a result file is of no use.
-#[derive(Debug)]
-pub(super) enum ReportFault {
-    Unreadable(io::Error),
-    /// In one sentence.
-    Unusable(String),
-}
-
-impl fmt::Display for ReportFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unusable(why) => write!(f, "{why} (in the result file)"),
-            Self::Unreadable(error) => match Odd::of(error).map(|odd| odd.what) {
-                Some(PathKind::Larger(_)) => f.write_str("the result file is larger than 1 MiB"),
-                Some(_) => f.write_str("the result file is not a regular file"),
-                None => write!(f, "the result file cannot be read: {error}"),
-            },
-        }
-    }
-}
-
 /// `None` if there is no such file.
-pub(super) fn read(path: &Path) -> Result<Option<ResultFile>, ReportFault> {
+///
+/// # Errors
+/// Why the file is of no use, in one sentence.
+pub(super) fn read(path: &Path) -> Reading<Option<ResultFile>> {
+    let of_file = |why: String| format!("{why} (in the result file)");
     match files::read(path, FILE_BYTES_MAX as u64) {
         Ok(bytes) => {
-            let file =
-                parse(&bytes).or_else(|fault| says_no(&String::from_utf8_lossy(&bytes), fault));
-            let file = file.map_err(ReportFault::Unusable)?;
-            let fault = file.fault.map(|why| ReportFault::Unusable(why).to_string());
-            Ok(Some(ResultFile { fault, ..file }))
+            let file = parse(&bytes).map_err(of_file)?;
+            Ok(Some(ResultFile { fault: file.fault.map(of_file), ..file }))
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(ReportFault::Unreadable(error)),
+        Err(error) => Err(match Odd::of(&error).map(|odd| odd.what) {
+            Some(PathKind::Larger(_)) => "the result file is larger than 1 MiB".to_owned(),
+            Some(_) => "the result file is not a regular file".to_owned(),
+            None => format!("the result file cannot be read: {error}"),
+        }),
     }
-}
-
-/// Usage told by a result file that is still being written; any fault counts as nothing told.
-pub(super) fn usage_so_far(dir: &Path) -> Option<Usage> {
-    let file = read(&dir.join(super::inputs::RESULT)).ok().flatten();
-    file.map(|file| file.usage)
 }
 
 fn parse(bytes: &[u8]) -> Reading<ResultFile> {
@@ -124,29 +91,6 @@ fn parse(bytes: &[u8]) -> Reading<ResultFile> {
         Err(fault) => (Usage::default(), reader.fault.or(Some(fault))),
     };
     Ok(ResultFile { report, usage, fault })
-}
-
-/// The report in an answer that is no JSON, if it says all the same that the agent failed or cannot go on. A piece of code in
-/// prose is no answer: it has no summary.
-pub(super) fn says_no(text: &str, fault: String) -> Reading<ResultFile> {
-    let has = |pattern: &Option<Regex>| pattern.as_ref().is_some_and(|no| no.is_match(text));
-    let summary = SUMMARY.as_ref().and_then(|it| it.captures(text)?.get(1));
-    let is_answer = text.contains('{') && summary.is_some() || text.trim_start().starts_with('{');
-    let (has_failed, is_blocked) = (is_answer && has(&FAILED), is_answer && has(&BLOCKED));
-    if !has_failed && !is_blocked {
-        return Err(fault);
-    }
-    let summary = summary.map_or(text, |it| it.as_str());
-    Ok(ResultFile {
-        report: AgentReport {
-            summary: clean(summary, SUMMARY_CHARS_MAX),
-            clarity: if is_blocked { Clarity::Blocked } else { Clarity::Clear },
-            has_failed,
-            ..AgentReport::default()
-        },
-        usage: Usage::default(),
-        fault: Some(fault),
-    })
 }
 
 /// An object in what an agent said. It is an answer if it says how it went.

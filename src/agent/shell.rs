@@ -10,8 +10,8 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AttemptJob, Begun, EXCERPT_BYTES_MAX, answer, completed, environment,
-    inputs::Inputs, read_result,
+    AgentError, AttemptJob, Begun, EXCERPT_BYTES_MAX, answer, completed, directory::Inputs,
+    environment, report,
 };
 use crate::{
     config::program::is_relative,
@@ -70,10 +70,10 @@ pub(super) async fn made(
     Ok(match run(attempt, inputs, command, env, "output.log", bytes_max, cancel).await? {
         CommandOutcome::Cancelled => None,
         CommandOutcome::Ended(how, ended) => {
-            let (report, usage, fault) = match read_result(&inputs.result(), cancel).await {
+            let (report, usage, fault) = match report::read(&inputs.result()) {
                 Ok(Some(file)) => (Some(file.report), file.usage, file.fault),
                 Ok(None) => (None, Usage::default(), None),
-                Err(fault) => (None, Usage::default(), Some(fault.to_string())),
+                Err(fault) => (None, Usage::default(), Some(fault)),
             };
             let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
             let outcome = Outcome {

@@ -1,18 +1,21 @@
-//! A conversation with an agent: its process, the reader of its protocol, and the limits of both.
+//! A conversation with an agent: its process, its lines, the reader of its protocol, and the limits of all.
 //!
-//! Invariant: when [`talk`] returns, nothing of the agent runs on. An agent is asked to end its turn
-//! by its protocol first, for [`CANCEL_MAX`] at most; then its processes are ended. Not here: a
-//! protocol (`headless`, `acp`), the meaning of an end (the core).
+//! Invariant: when [`talk`] returns, nothing of the agent runs on. An agent is asked to end its turn by its protocol first,
+//! for [`CANCEL_MAX`] at most; then its processes are ended. Bytes that are no UTF-8 end nothing. Not here: a protocol
+//! (`headless`, `acp`), the meaning of an end (the core).
 
 use std::{pin::pin, time::Duration};
 
 use descent_core::event::AgentEnd;
 use tokio::io::DuplexStream;
-use tokio_util::sync::CancellationToken;
-
-use crate::process::{Job, JobEnd, JobRecord, JobResult, Programs, SpawnError};
+use tokio_util::{
+    bytes::{Bytes, BytesMut},
+    codec::{AnyDelimiterCodec, AnyDelimiterCodecError, Decoder},
+    sync::CancellationToken,
+};
 
 use super::heard::Heard;
+use crate::process::{Job, JobEnd, JobRecord, JobResult, Programs, SpawnError};
 
 /// How long an agent may take to end its turn when it is asked to.
 const CANCEL_MAX: Duration = Duration::from_millis(100);
@@ -138,4 +141,62 @@ pub(super) async fn talk(
     let is_timed_out = cut == Some(Cut::TimedOut) || result.how == JobEnd::TimedOut;
     let talked = Talked { is_timed_out: is_timed_out && !is_outage, result };
     Ok((cut != Some(Cut::Cancelled)).then_some(talked))
+}
+
+/// Bytes of a line at most.
+pub(super) const LINE_BYTES_MAX: usize = 10 << 20;
+
+#[derive(Debug)]
+pub(super) struct AgentLines(AnyDelimiterCodec);
+
+impl AgentLines {
+    pub(super) fn new() -> Self {
+        let codec =
+            AnyDelimiterCodec::new_with_max_length(b"\n".into(), b"\n".into(), LINE_BYTES_MAX);
+        Self(codec)
+    }
+}
+
+impl Decoder for AgentLines {
+    type Item = String;
+    type Error = AnyDelimiterCodecError;
+
+    fn decode(&mut self, bytes: &mut BytesMut) -> Result<Option<String>, AnyDelimiterCodecError> {
+        Ok(self.0.decode(bytes)?.map(|line| text(&line)))
+    }
+
+    fn decode_eof(
+        &mut self,
+        bytes: &mut BytesMut,
+    ) -> Result<Option<String>, AnyDelimiterCodecError> {
+        Ok(self.0.decode_eof(bytes)?.map(|line| text(&line)))
+    }
+}
+
+fn text(line: &Bytes) -> String {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    String::from_utf8_lossy(line).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(bytes: &[u8]) -> Vec<String> {
+        let (mut codec, mut bytes) = (AgentLines::new(), BytesMut::from(bytes));
+        std::iter::from_fn(|| codec.decode_eof(&mut bytes).unwrap()).collect()
+    }
+
+    #[test]
+    fn bytes_that_are_no_text_end_no_line_and_no_reading() {
+        let read = lines(b"fertig: \xe4\r\n\n{\"a\": 1}\ncaf\xc3");
+        assert_eq!(read, ["fertig: \u{fffd}", "", "{\"a\": 1}", "caf\u{fffd}"]);
+    }
+
+    #[test]
+    fn a_line_that_is_too_long_is_a_fault() {
+        let mut bytes = BytesMut::from(&vec![b'a'; LINE_BYTES_MAX + 1][..]);
+        let read = AgentLines::new().decode(&mut bytes);
+        assert!(matches!(read, Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)));
+    }
 }

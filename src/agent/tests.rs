@@ -1,11 +1,13 @@
 //! Attempts as they run: real shells.
 #![allow(clippy::disallowed_methods)] // door: tests
 
+pub(super) mod recorded;
+
 use super::*;
 use crate::process::{self, JobRecord};
 use descent_core::{
     event::{AgentEnd, Clarity},
-    id::{AttemptId, Digest, Epoch},
+    id::{AtomId, AttemptId, Digest, Epoch},
     state::{Extra, Role, SideEffect},
 };
 use std::{fs, os::unix::fs::PermissionsExt};
@@ -45,7 +47,7 @@ impl World {
         AttemptJob {
             prompt: "do it\n".into(),
             bindings: "{}\n".into(),
-            ..AttemptJob::new(JobContext {
+            context: JobContext {
                 intent: &self.intent,
                 maker: Maker::Shell {
                     price: None,
@@ -60,7 +62,15 @@ impl World {
                 env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
                 programs: &process::programs::REAL_PROGRAMS,
                 mark: format!("test-agent-{}", self.dir.path().display()),
-            })
+            },
+            files: Vec::new(),
+            setup: None,
+            session: None,
+            usage: LiveUsage::default(),
+            keep: None,
+            shape: None,
+            budget: None,
+            question: None,
         }
     }
 
@@ -293,96 +303,9 @@ fn what_is_in_flight_is_kept_however_old_it_looks() {
         fs::File::open(of(name)).unwrap().set_modified(past).unwrap();
     }
     (0..KEPT_MAX).for_each(|n| fs::create_dir(of(&format!("B.{n}"))).unwrap());
-    OldAttempts::listed(&attempts, std::slice::from_ref(&world.intent)).remove();
+    remove_old(&attempts, std::slice::from_ref(&world.intent));
     assert!(of("A1.7").is_dir() && !of("old").exists());
     assert_eq!(fs::read_dir(&attempts).unwrap().count(), KEPT_MAX + 1);
-}
-
-/// A later attempt at another atom.
-fn later() -> Intent {
-    let (id, atom) = (AttemptId::new("A2.8"), AtomId::new("A2"));
-    Intent { id, atom, ..intent() }
-}
-
-/// Makes the later attempt in the directory of the earlier one, in which `command` ran.
-async fn taken_over(world: &World, command: &str) -> (Outcome, PathBuf) {
-    let earlier = AttemptJob {
-        prompt: "do this, which takes some more words\n".into(),
-        ..world.attempt(command)
-    };
-    let never = CancellationToken::new();
-    let made = make(earlier, &never).await.unwrap().unwrap();
-    record(&world.own(), &world.intent, &made, false).unwrap();
-    let (intent, dir) = (later(), world.dir.path().join("attempts/A2.8"));
-    let mut job = world.attempt(
-        r#"cat "$DESCENT_PROMPT" "$DESCENT_BINDINGS"; ls -A "$(dirname "$DESCENT_PROMPT")" | grep -vx output.log"#,
-    );
-    (job.context.intent, job.context.dir, job.reusable) = (&intent, dir.clone(), Some(world.own()));
-    (make(job, &never).await.unwrap().unwrap(), dir)
-}
-
-#[tokio::test]
-async fn a_directory_that_is_taken_over_holds_the_files_of_the_new_attempt_alone() {
-    let world = World::new();
-    let (outcome, dir) = taken_over(&world, "true").await;
-    // The first output makes the log, which may be before the list or after it.
-    let there = "do it\n{}\nbindings.json\nout\noutcome.json\nprompt.md\n";
-    assert_eq!(outcome.excerpt, there);
-    assert!(!world.own().exists());
-    let attempts = world.dir.path().join("attempts");
-    assert!(finished(&attempts, &later()).is_none(), "of the earlier one");
-    record(&dir, &later(), &outcome, false).unwrap();
-    let found = finished(&attempts, &later()).unwrap();
-    assert_eq!(found.excerpt, there);
-}
-
-#[tokio::test]
-async fn whatever_an_attempt_did_in_its_directory_the_next_gets_its_own_files() {
-    for command in [
-        r#"ln -sf "$V" "$DESCENT_PROMPT""#,
-        r#"ln -f "$V" "$DESCENT_PROMPT""#,
-        r#"rm "$DESCENT_PROMPT"; mkfifo "$DESCENT_PROMPT""#,
-        r#"rm "$DESCENT_PROMPT"; mkdir "$DESCENT_PROMPT"; touch "$DESCENT_PROMPT/x""#,
-        r#"rm "$DESCENT_PROMPT" "$DESCENT_BINDINGS""#,
-        r#"chmod 666 "$DESCENT_PROMPT" "$DESCENT_BINDINGS""#,
-        r#"chmod 777 "$(dirname "$DESCENT_PROMPT")""#,
-        r#"chmod 400 "$DESCENT_PROMPT""#,
-        r#"chmod 0 "$DESCENT_BINDINGS""#,
-        r#"chmod 1700 "$(dirname "$DESCENT_PROMPT")""#,
-        r#"rm "$DESCENT_BINDINGS"; mkdir -p "$DESCENT_BINDINGS/d"; chmod 500 "$DESCENT_BINDINGS""#,
-        r#"cd "$(dirname "$DESCENT_PROMPT")"; ln -s "$V" outcome.json"#,
-        r#"cd "$(dirname "$DESCENT_PROMPT")"; touch session.json"#,
-        r#"touch "$(dirname "$DESCENT_RESULT")/more""#,
-        r#"cd "$(dirname "$DESCENT_PROMPT")"; rmdir out; ln -s "$(dirname "$V")" out"#,
-    ] {
-        let world = World::new();
-        let victim = world.dir.path().join("victim");
-        fs::write(&victim, "mine, and longer than all that is written\n").unwrap();
-        let command = format!("V='{}'; {command}", victim.display());
-        let (outcome, dir) = taken_over(&world, &command).await;
-        assert!(outcome.excerpt.starts_with("do it\n{}\n"), "{command}");
-        assert!(!outcome.excerpt.contains("session"), "{command}");
-        record(&dir, &later(), &outcome, false).unwrap();
-        let kept = fs::read_to_string(&victim).unwrap();
-        assert_eq!(kept, "mine, and longer than all that is written\n", "{command}");
-        for name in [".", directory::PROMPT, directory::BINDINGS, directory::OUTCOME] {
-            let mode = fs::symlink_metadata(dir.join(name)).unwrap().permissions();
-            assert_eq!(mode.mode() & 0o077, 0, "{name} after {command}");
-        }
-    }
-}
-
-#[test]
-fn a_directory_is_unneeded_when_its_outcome_is_committed_and_newer_ones_are_there_to_look_at() {
-    let unneeded = UnneededDirs::default();
-    let offered = |n: u32| unneeded.offer(&AttemptId::new(format!("A1.{n}")), Path::new("x"));
-    (1..=16).for_each(offered);
-    assert_eq!(unneeded.take(&[]), None);
-    offered(17);
-    let first = Intent { id: AttemptId::new("A1.1"), ..intent() };
-    assert_eq!(unneeded.take(&[first]), None);
-    assert_eq!(unneeded.take(&[intent()]), Some("x".into()));
-    assert_eq!(unneeded.take(&[]), None);
 }
 
 #[test]

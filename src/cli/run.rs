@@ -24,7 +24,7 @@ use super::{
 };
 use crate::{
     clock,
-    config::{self, Config, ConfigError, choices},
+    config::{self, Config, ConfigError, resolve},
     evidence,
     failure::{Failure, exit},
     ops::{
@@ -72,7 +72,7 @@ pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
     // Faults of the flags are told before anything starts.
     constraints::changes(&flags.set)?;
     notify_command(flags, &Config::default())?;
-    choices::of_flags(&flags.agent)?;
+    resolve::of_flags(&flags.agent)?;
     match align::first(context, context.store()?)? {
         ControlFlow::Break(end) => Ok(end),
         ControlFlow::Continue(store) if flags.detach => detach(context, store),
@@ -139,7 +139,7 @@ fn here(
 
 /// The configuration, with the choices of the flags.
 fn configured(project: &Path, flags: &RunArgs) -> Result<Config, ConfigError> {
-    let choices = choices::of_flags(&flags.agent)?;
+    let choices = resolve::of_flags(&flags.agent)?;
     Ok(config::load(project)?.chosen_first(&choices))
 }
 

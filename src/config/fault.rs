@@ -4,13 +4,11 @@
 
 use std::ops::Range;
 
+use descent_core::doc::did_you_mean;
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, Error},
 };
-use toml::de::{DeTable, DeValue};
-
-use super::choices::meant;
 
 /// Settings with an example: those of a file, and those of an agent.
 const SHAPES: [(&str, &str); 20] = [
@@ -42,6 +40,8 @@ const TWO_LINES: &str = r#"agents.claude.preset = "claude" and roles.worker = "c
 /// A command as the worker.
 pub const COMMAND_LINES: [&str; 2] =
     [r#"agents.worker.run = "my-agent < \"$DESCENT_PROMPT\"""#, r#"roles.worker = "worker""#];
+
+pub(super) const NAME_HINT: &str = "1 to 64 of a-z, 0-9, `_`, `.` and `-`";
 
 /// Parts a message from its hint, where both pass through serde as one text.
 const HINT: &str = "\nhint: ";
@@ -155,31 +155,21 @@ fn of_worker() -> String {
     format!("a worker takes two lines: {agent} and {role}; a known program: {TWO_LINES}")
 }
 
-/// The shape of what stands at an offset of the text.
+/// The shape of the setting that the line of an offset begins with.
 pub(super) fn shape(text: &str, offset: usize) -> String {
-    let (table, _) = DeTable::parse_recoverable(text);
-    let line = text.get(offset..).and_then(|text| text.lines().next()).unwrap_or_default();
-    // The keys of a header stand behind its bracket.
-    let offset = if line.starts_with('[') { offset + line.len() } else { offset };
-    let (_, path) = path_to(table.get_ref(), offset);
-    let shape = match path.as_slice() {
-        ["worker", ..] => return of_worker(),
-        ["agents", _, key, ..] | [key, ..] => SHAPES.iter().find(|(name, _)| name == key),
-        [] => None,
-    };
+    let start = text.get(..offset).and_then(|before| before.rfind('\n')).map_or(0, |at| at + 1);
+    let line = text.get(start..).and_then(|text| text.lines().next()).unwrap_or_default();
+    let keys = line.split('=').next().unwrap_or_default();
+    let mut keys = keys.rsplit('.').map(|key| key.trim_matches(['[', ']', ' ', '"']));
+    if keys.clone().eq(["worker"]) {
+        return of_worker();
+    }
+    let shape = keys.find_map(|key| SHAPES.iter().find(|(name, _)| *name == key));
     format!("it looks like this: {}", shape.map_or(TWO_LINES, |(_, shape)| shape))
 }
 
-/// The keys above the place: the last ones that begin before it, with where the innermost begins.
-fn path_to<'t>(table: &'t DeTable<'_>, offset: usize) -> (usize, Vec<&'t str>) {
-    let keys = table.iter().filter(|(key, _)| key.span().start <= offset);
-    let paths = keys.map(|(key, value)| {
-        let (start, mut path) = match value.get_ref() {
-            DeValue::Table(table) => path_to(table, offset),
-            _ => (0, Vec::new()),
-        };
-        path.insert(0, key.get_ref().as_ref());
-        (start.max(key.span().start), path)
-    });
-    paths.max_by_key(|(start, _)| *start).unwrap_or_default()
+/// The name that may have been meant, else all.
+pub(super) fn meant(name: &str, known: &[&str]) -> String {
+    let near = did_you_mean(name, known.iter().copied());
+    near.unwrap_or_else(|| format!("known here: {}", known.join(", ")))
 }

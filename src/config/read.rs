@@ -17,14 +17,13 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    ConfigLayer,
-    agent::{Acp, Headless, Modes, PROVIDER_IDLE, ResolvedAgent, SESSION, Transport},
-    choices::{NAME_HINT, RoleChoice, meant},
-    fault::{ConfigFault, Read, SettingValue, ensure, hinted, is_variable},
-    preset::{self, Preset},
-    price::{self, Price},
-    provider::{KeySource, MAX_PARALLEL, Provider, Wire},
-    read_provider::{BaseUrl, KEY_HINT, VendorWord},
+    ConfigLayer, agent,
+    agent::{
+        Acp, Headless, Modes, PROVIDER_IDLE, Preset, Price, ResolvedAgent, SESSION, Transport,
+    },
+    fault::{ConfigFault, NAME_HINT, Read, SettingValue, ensure, hinted, is_variable, meant},
+    provider::{BaseUrl, KEY_HINT, KeySource, MAX_PARALLEL, Provider, VendorWord, Wire},
+    resolve::RoleChoice,
 };
 
 const AGENTS_MAX: usize = 50;
@@ -350,8 +349,8 @@ impl SettingValue for &'static Preset {
     type Text = String;
 
     fn of(name: String) -> Result<Self, String> {
-        preset::preset(&name).ok_or_else(|| {
-            let known: Vec<&str> = preset::presets().iter().map(|one| one.name.as_str()).collect();
+        agent::preset(&name).ok_or_else(|| {
+            let known: Vec<&str> = agent::presets().iter().map(|one| one.name.as_str()).collect();
             let message = format!("unknown preset `{}`", name.escape_debug());
             hinted(&message, &meant(&name, &known))
         })
@@ -375,7 +374,7 @@ impl SettingValue for Micros {
     type Text = String;
 
     fn of(text: String) -> Result<Self, String> {
-        price::money(&text).ok_or_else(|| {
+        agent::money(&text).ok_or_else(|| {
             let message = format!("`{}` is no price", text.escape_debug());
             hinted(&message, "dollars for a million tokens, as text: \"3\", \"0.30\"")
         })

@@ -10,8 +10,7 @@ use crate::{
     agent::{AskedModel, Maker, TalkWay, TalkingAgent},
     config::{
         Config, ConfigError,
-        agent::ResolvedAgent,
-        transport::{Access, Transport},
+        agent::{Access, ResolvedAgent, Transport},
     },
     failure::{Failure, exit},
     model::Asker,
@@ -51,13 +50,8 @@ impl Agents {
 
     /// Whether the agent of an attempt can go on with a session.
     pub fn goes_on(&self, intent: &Intent) -> bool {
-        let maker = self.maker(intent, false, &Environment::default(), 0);
-        match maker {
-            Ok(Maker::Agent(agent)) => agent.goes_on(),
-            // Its answers are kept.
-            Ok(Maker::Model(_)) => true,
-            Ok(Maker::Shell { .. }) | Err(_) => false,
-        }
+        let agent = self.agent(intent, false).ok().flatten();
+        agent.is_some_and(|agent| agent.transport.goes_on())
     }
 
     /// The way in which an attempt gives its result.

@@ -1,19 +1,30 @@
-//! Ends a run before its goal: by a signal, by an immediate stop, by a failure.
+//! Ends a run: by a signal, by an immediate stop, by a failure, or for want of room in its state; then its final answer is
+//! worded.
 //!
-//! Invariant: no work of the loop delays a requested end by more than twice [`timeouts::GRACE`].
+//! Invariant: no work of the loop delays a requested end by more than twice [`timeouts::GRACE`]. No outcome is lost: one that
+//! is being recorded is waited for so long, and those without room are taken in by the next run. The words are waited for no
+//! longer than [`PATIENCE_MS`], and change nothing of the end.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    sync::Arc,
+};
 
 use descent_core::{
+    desired,
+    desired::WorkKey,
     event::Input,
+    id::AttemptId,
     state::{
-        Request, RunStatus, fields::Extra, final_result::EndedProcesses, objective::RequestKind,
+        Intent, Request, RunStatus, fields::Extra, final_result::EndedProcesses,
+        objective::RequestKind,
     },
+    wording,
 };
 
 use super::{Loop, RunEnding, disk_wait::DiskWait, executor::BoxedFuture};
 use crate::{
-    clock::Stopwatch,
+    clock::{Stopwatch, to_next_poll},
     failure::{Failure, exit},
     process::timeouts,
     signal::Signal,
@@ -166,5 +177,136 @@ impl Loop<'_> {
             signal: early.or(self.signal),
             has_no_result: early.is_some(),
         })
+    }
+}
+
+/// The attempts, with the time since when the loop knows that they are being recorded.
+#[derive(Debug, Default)]
+pub(super) struct Recording(BTreeMap<AttemptId, Stopwatch>);
+
+impl Recording {
+    /// The shortest time until one is not waited for any more.
+    pub(super) fn left_ms(&self) -> Option<u64> {
+        let left_ms = self.0.values().map(left_ms);
+        left_ms.filter(|left_ms| *left_ms > 0).min()
+    }
+}
+
+fn left_ms(since: &Stopwatch) -> u64 {
+    let grace_ms = u64::try_from(timeouts::GRACE.as_millis()).unwrap_or(u64::MAX);
+    grace_ms.saturating_sub(since.passed_ms())
+}
+
+impl Loop<'_> {
+    /// Tells the session which attempts an end of the run waits for.
+    pub(super) fn note_recording(&mut self) {
+        let is_recording = |intent: &&Intent| {
+            // One that waits for space on the disk is not running.
+            let key = WorkKey::Attempt(intent.id.clone(), intent.epoch);
+            self.running.contains_key(&key) && self.host.executor.is_recording(intent)
+        };
+        let in_flight = self.world.state.run.in_flight.iter();
+        let now = in_flight.filter(is_recording).map(|intent| {
+            let known = self.recording.0.remove(&intent.id);
+            let since = known.unwrap_or_else(|| Stopwatch::start(Arc::clone(&self.host.clock)));
+            (intent.id.clone(), since)
+        });
+        let now = now.collect();
+        self.recording = Recording(now);
+        let waited_for = self.recording.0.iter();
+        let waited_for = waited_for.filter(|(_, since)| left_ms(since) > 0);
+        let waited_for = waited_for.map(|(attempt, _)| attempt.clone()).collect();
+        self.session.are_recorded(waited_for);
+    }
+}
+
+impl Loop<'_> {
+    /// Puts the end of the run in the place of the inputs that have no room.
+    pub(super) async fn end_without_room(
+        &mut self,
+        inputs: &mut VecDeque<Input>,
+        failure: Failure,
+    ) -> Result<(), Failure> {
+        let is_the_end = matches!(inputs.front(), Some(Input::NoRoom { .. }));
+        if is_the_end || !self.world.state.run.status.is_active() {
+            return Err(failure);
+        }
+        while self.runs_once_only() {
+            tokio::select! {
+                biased;
+                // It leaves them in doubt.
+                signal = self.host.signals.next() => {
+                    self.signal = Some(signal);
+                    break;
+                }
+                done = self.inbox.recv() => self.take(done)?,
+            }
+        }
+        let why = failure.message;
+        *inputs = VecDeque::from([Input::NoRoom { why }]);
+        self.pending.clear();
+        Ok(())
+    }
+
+    fn runs_once_only(&self) -> bool {
+        let mut in_flight = self.world.state.run.in_flight.iter();
+        in_flight.any(|intent| {
+            let is_its = |key: &WorkKey| matches!(key, WorkKey::Attempt(id, _) if *id == intent.id);
+            intent.effect.is_once_only() && self.running.keys().any(is_its)
+        })
+    }
+}
+
+/// The time of the agent, with a checkout before and the end of its processes after.
+const PATIENCE_MS: u64 = 60_000;
+
+impl Loop<'_> {
+    /// Has the answer worded, unless a person wants the loop to end.
+    pub(super) async fn word(&mut self) {
+        if wording::asked(&self.world.state).is_none() {
+            return;
+        }
+        if self.signal.is_none() && self.early.is_none() {
+            if let Err(error) = self.until_worded().await {
+                let words = format!("the final answer stays as the program words it: {error}");
+                (self.observer.on_note)(&words);
+            }
+            self.end_all().await;
+        }
+        if wording::asked(&self.world.state).is_some()
+            && self.waits_for_file.is_none()
+            && let Err(error) = self.observe(Input::Unworded).await
+        {
+            // The next run takes it back.
+            tracing::warn!(%error, "the question for the final answer could not be taken back");
+        }
+        self.host.store.write_journal();
+    }
+
+    async fn until_worded(&mut self) -> Result<(), Failure> {
+        let waited = Stopwatch::start(Arc::clone(&self.host.clock));
+        loop {
+            self.work_off().await?;
+            let desired = desired::after_the_end(&self.world);
+            (self.observer.on_turn)(&self.world, &desired, None);
+            let is_late = waited.passed_ms() >= PATIENCE_MS;
+            if desired.is_over || is_late || self.waits_for_file.is_some() {
+                return Ok(());
+            }
+            self.reconcile(&desired)?;
+            tokio::select! {
+                biased;
+                signal = self.host.signals.next() => {
+                    self.signal = Some(signal);
+                    return Ok(());
+                }
+                done = self.inbox.recv() => self.take(done)?,
+                () = self.host.watch.changed() => self.look_at_file().await?,
+                () = self.host.clock.sleep(to_next_poll(&*self.host.clock)) => {
+                    self.watch_stamp = None;
+                    self.look_at_file().await?;
+                }
+            }
+        }
     }
 }

@@ -1,10 +1,8 @@
-//! The executor of the loop's work, behind one seam: everything that touches trees, git and
-//! processes.
+//! The executor of the loop's work, behind one seam: everything that touches trees, git and processes. Work that blocks is
+//! done in a thread, which costs two wake-ups, and in place where it ends sooner.
 //!
-//! Invariant: the loop reaches the world only through its store, its clock, its signals and its
-//! [`Executor`]. Not here: which work is desired (`desired`), and when.
-
-mod real;
+//! Invariant: the loop reaches the world only through its store, its clock, its signals and its [`Executor`]. Not here: which
+//! work is desired (`desired`), and when.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,6 +10,7 @@ use std::{
     path::PathBuf,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
 };
 
 use descent_core::{
@@ -24,15 +23,15 @@ use descent_core::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::agents::Agents;
+use super::{Loop, agents::Agents};
 use crate::{
-    agent::{SessionRecord, UnneededDirs},
-    clock::Clock,
+    agent::SessionRecord,
+    clock::{Clock, Stopwatch},
     evidence::EvidenceStore,
     failure::Failure,
     process::{Programs, environment::Environment},
-    store::StatePlace,
-    workspace::Workspaces,
+    store::{COMMIT_WAIT_MS, StatePlace},
+    workspace::{WorkspaceError, Workspaces},
 };
 
 pub type BoxedFuture<T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send>>;
@@ -122,7 +121,6 @@ pub struct RealExecutor {
     pub measuring: Measuring,
     pub usage: UsageReports,
     pub held: PendingOutcomes,
-    pub unneeded: UnneededDirs,
     /// The sessions of attempts that go on after a kill of the loop.
     pub sessions: Sessions,
     pub evidence: Arc<EvidenceStore>,
@@ -131,35 +129,24 @@ pub struct RealExecutor {
 /// Outcomes that could not be written yet. Some may be of attempts that must happen only once, so
 /// none is made again.
 #[derive(Debug, Clone, Default)]
-pub struct PendingOutcomes(Arc<Mutex<Vec<(Intent, Outcome)>>>);
+pub struct PendingOutcomes(Arc<Mutex<BTreeMap<(AttemptId, Epoch), Outcome>>>);
 
 impl PendingOutcomes {
-    fn all(&self) -> MutexGuard<'_, Vec<(Intent, Outcome)>> {
-        // Every change is one push or one retain, so a panic leaves nothing half done.
+    fn all(&self) -> MutexGuard<'_, BTreeMap<(AttemptId, Epoch), Outcome>> {
+        // Every change is one call, so a panic leaves nothing half done.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(super) fn put(&self, intent: &Intent, outcome: &Outcome) {
-        self.drop(intent);
-        self.all().push((intent.clone(), outcome.clone()));
+        self.all().insert((intent.id.clone(), intent.epoch), outcome.clone());
     }
 
     pub(super) fn get(&self, intent: &Intent) -> Option<Outcome> {
-        let all = self.all();
-        let mut of = all.iter().filter(|(held, _)| Self::is(held, intent));
-        of.next().map(|(_, outcome)| outcome.clone())
-    }
-
-    pub(super) fn holds(&self, intent: &Intent) -> bool {
-        self.all().iter().any(|(held, _)| Self::is(held, intent))
+        self.all().get(&(intent.id.clone(), intent.epoch)).cloned()
     }
 
     pub(super) fn drop(&self, intent: &Intent) {
-        self.all().retain(|(held, _)| !Self::is(held, intent));
-    }
-
-    fn is(held: &Intent, intent: &Intent) -> bool {
-        (&held.id, held.epoch) == (&intent.id, intent.epoch)
+        self.all().remove(&(intent.id.clone(), intent.epoch));
     }
 }
 
@@ -206,4 +193,44 @@ impl UsageReports {
         let input = |((attempt, epoch), usage)| Input::Used { attempt, epoch, usage };
         reports.map(input).collect()
     }
+}
+
+/// How often a lock that another process holds is tried again.
+const TRY_AGAIN: Duration = Duration::from_millis(5);
+
+impl Loop<'_> {
+    /// Waits until nobody else commits. Meanwhile work goes on, and work that was cancelled ends.
+    pub(super) async fn wait_for_lock(&mut self) -> Result<(), Failure> {
+        if self.leaving > 0 {
+            tokio::task::yield_now().await;
+        }
+        let waited = Stopwatch::start(Arc::clone(&self.host.clock));
+        while self.host.store.is_lock_taken() {
+            if waited.passed_ms() >= COMMIT_WAIT_MS {
+                return Err(self.host.store.lock_timeout().into());
+            }
+            self.host.clock.sleep(TRY_AGAIN).await;
+        }
+        Ok(())
+    }
+}
+
+/// Runs blocking work without stopping the loop.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    let done = tokio::task::spawn_blocking(work).await;
+    done.map_err(|error| Failure::bug(format!("a worker thread broke: {error}")))?
+}
+
+/// Runs work that takes long only where git keeps the trees. In `shared` it is done in place.
+pub(super) async fn with_trees<T: Send + 'static>(
+    workspaces: &Workspaces,
+    work: impl FnOnce(&Workspaces) -> Result<T, WorkspaceError> + Send + 'static,
+) -> Result<T, Failure> {
+    if workspaces.trees().is_none() {
+        return Ok(work(workspaces)?);
+    }
+    let theirs = workspaces.clone();
+    blocking(move || Ok(work(&theirs)?)).await
 }

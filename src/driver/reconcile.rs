@@ -1,4 +1,5 @@
-//! Compares desired work with running work: starts what is missing, ends what is no longer desired.
+//! Compares desired work with running work: starts what is missing, ends what is no longer desired. Finds a run that nothing
+//! will ever move: it would never end, which is a bug of ours, and ends with that error.
 //!
 //! Invariant: only one piece of work at a time uses a checkout or a slot.
 
@@ -6,7 +7,7 @@ use std::collections::BTreeSet;
 
 use descent_core::{
     desired::{DesiredWork, Work, WorkKey},
-    id::AttemptId,
+    id::{AttemptId, Serial},
 };
 use tokio_util::sync::CancellationToken;
 
@@ -99,5 +100,82 @@ impl Loop<'_> {
             let _ = done.send(FinishedWork { key: name, generation, result });
         });
         self.running.insert(key, RunningWork { cancel, generation });
+    }
+}
+
+/// How many turns in a row at one commit may find nothing to move the run. Inputs of the same
+/// instant are seen by the next turn. Each turn of a deciding run is a whole step.
+const LOOKS_MAX: u32 = 5;
+
+#[derive(Debug, Default)]
+pub(super) struct StallDetector {
+    at: Serial,
+    looks: u32,
+}
+
+impl StallDetector {
+    /// Takes in a turn at a commit. `has_work`: work runs, a result waits, or the loop waits for a person or the disk.
+    /// `wake_in_ms` says when the run wants the next turn; 0 if it is in the middle of deciding.
+    pub(super) fn observe(
+        &mut self,
+        at: Serial,
+        has_work: bool,
+        wake_in_ms: Option<u64>,
+    ) -> Result<(), Failure> {
+        let waits = wake_in_ms.is_some_and(|in_ms| in_ms > 0);
+        if has_work || waits || at != self.at {
+            *self = Self { at, looks: 0 };
+            return Ok(());
+        }
+        self.looks += 1;
+        if self.looks <= LOOKS_MAX {
+            return Ok(());
+        }
+        Err(Failure::bug(match wake_in_ms {
+            None => "the run has nothing left to do and is not over",
+            Some(_) => "the run goes on deciding and decides nothing",
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The commit of a turn, whether it has work, and when it wakes.
+    type Turn = (u64, bool, Option<u64>);
+
+    const IDLE: Turn = (7, false, None);
+    const DECIDING: Turn = (7, false, Some(0));
+
+    /// Whether a run with these turns is ended as a bug, and with which words.
+    fn check(turns: impl IntoIterator<Item = Turn>) -> Option<String> {
+        let mut rest = StallDetector::default();
+        let mut turns = turns.into_iter();
+        let ended = turns.find_map(|(at, work, wake)| rest.observe(Serial(at), work, wake).err());
+        ended.map(|failure| {
+            assert_eq!(failure.code, "E-BUG");
+            failure.message
+        })
+    }
+
+    #[test]
+    fn a_run_that_waits_for_nothing_or_decides_nothing_for_ever_is_a_bug() {
+        for (look, word) in [(IDLE, "nothing left to do"), (DECIDING, "decides nothing")] {
+            let message = check([look; 10]).unwrap_or_default();
+            assert!(message.contains(word), "{message}");
+        }
+        let by_turns = [IDLE, DECIDING].into_iter().cycle().take(10);
+        assert!(check(by_turns).is_some());
+    }
+
+    #[test]
+    fn work_a_wait_and_a_commit_each_move_a_run() {
+        for moved in [(7, true, None), (7, false, Some(1))] {
+            let by_turns = [[IDLE; 4].as_slice(), &[moved]].concat();
+            assert_eq!(check(by_turns.into_iter().cycle().take(100)), None);
+        }
+        let commits = (0..1_000).map(|n| (n, false, Some(0)));
+        assert_eq!(check(commits), None);
     }
 }

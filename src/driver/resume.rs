@@ -1,16 +1,17 @@
-//! Finds what an earlier run left: finished attempts, and commits that the repository lost.
+//! Finds what an earlier run left: finished attempts, commits that the repository lost, and processes by the records of
+//! attempts.
 //!
-//! Invariant: the lease is held and leftover processes are ended, so nobody writes any of this any
-//! more.
+//! Invariant: the lease is held and leftover processes are ended, so nobody writes any of this any more.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
     sync::Arc,
 };
 
 use descent_core::{
     event::{Leftovers, Outcome, Product},
-    id::{AgentName, AttemptId, CommitId},
+    id::{AgentName, AttemptId, CommitId, RunId},
     state::{Intent, SideEffect, State},
     view,
 };
@@ -18,13 +19,12 @@ use descent_core::{
 use super::{
     Loop,
     agents::Agents,
-    blocking::blocking,
-    executor::{BoxedFuture, RealExecutor, RunLeftovers},
-    leftovers,
+    executor::{BoxedFuture, RealExecutor, RunLeftovers, blocking},
 };
 use crate::{
-    agent::{self, OldAttempts, SessionRecord},
+    agent::{self, SessionRecord},
     failure::Failure,
+    files, process,
     store::StatePlace,
     workspace::Workspaces,
 };
@@ -39,9 +39,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
         let recorded: Vec<(&Intent, Outcome)> = in_flight
             .filter_map(|intent| Some((intent, agent::finished(&attempts, intent)?)))
             .collect();
-        let old = OldAttempts::listed(&attempts, &state.run.in_flight);
-        // Nothing waits for this: it goes on beside the first steps.
-        tokio::task::spawn_blocking(move || old.remove());
+        agent::remove_old(&attempts, &state.run.in_flight);
         let mut named = state.side_files();
         let wholes = recorded.iter().filter_map(|(_, one)| one.whole.as_ref());
         named.extend(wholes.map(|whole| whole.digest.clone()));
@@ -72,9 +70,9 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
         let slots = went_on.iter().map(|(id, session)| (id.clone(), session.slot));
         let slots = slots.collect();
         sessions.fill(went_on);
-        Ok::<_, Failure>(RunLeftovers { left, slots })
+        Ok(RunLeftovers { left, slots })
     };
-    Box::pin(async move { blocking(find).await? })
+    Box::pin(async move { blocking(find).await })
 }
 
 /// The attempts whose agents can go on: the session is known, the workspace is the one that the agent had, and the
@@ -100,8 +98,7 @@ fn going_on(
             return None;
         }
         let is_as_left = is_asked
-            || leftovers::is_as_left(place, session.slot, &intent.id)
-                && workspaces.is_as_given(session.slot);
+            || is_as_left(place, session.slot, &intent.id) && workspaces.is_as_given(session.slot);
         let can = is_same_agent && agents.goes_on(intent) && is_as_left;
         can.then(|| (intent.id.clone(), session))
     });
@@ -121,10 +118,11 @@ impl Loop<'_> {
         let found = self.patiently(looking).await?;
         let gone = &found.left.gone;
         if !gone.is_empty() {
+            let names: Vec<&str> = gone.iter().take(NAMED_MAX).map(CommitId::as_str).collect();
             (self.observer.on_note)(&format!(
-                "the repository lost {} that the state names; what stood on them is made again: {}",
-                count(gone.len()),
-                names(gone)
+                "the repository lost commits that the state names ({}: {}); what stood on them is made again",
+                gone.len(),
+                names.join(", ")
             ));
         }
         Ok(found)
@@ -139,21 +137,59 @@ fn commit_of(outcome: &Outcome) -> Option<CommitId> {
     }
 }
 
-fn count(commits: usize) -> String {
-    match commits {
-        1 => "1 commit".to_owned(),
-        many => format!("{many} commits"),
-    }
-}
-
 /// Maximum of commits named in a message.
 const NAMED_MAX: usize = 5;
 
-fn names(gone: &BTreeSet<CommitId>) -> String {
-    let short = |commit: &CommitId| commit.as_str().chars().take(12).collect::<String>();
-    let mut names: Vec<String> = gone.iter().take(NAMED_MAX).map(short).collect();
-    if gone.len() > NAMED_MAX {
-        names.push("…".to_owned());
-    }
-    names.join(", ")
+const SLOT: &str = "slot-";
+/// Maximum size of a record of processes.
+const NOTE_BYTES_MAX: u64 = 64 << 10;
+
+/// The record of a slot's processes. Since only one attempt at a time has the slot, a file for each
+/// attempt is not needed. No attempt has such an id.
+pub(super) fn note_of(place: &StatePlace, slot: usize) -> PathBuf {
+    place.attempts().join(format!("{SLOT}{slot}.json"))
+}
+
+/// The same for a question to a judging role.
+pub(super) fn note_of_consult(place: &StatePlace) -> PathBuf {
+    place.attempts().join(format!("{SLOT}consult.json"))
+}
+
+/// The slot in which an attempt is at work, by the record of its processes.
+pub fn slot_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> Option<usize> {
+    let mark = mark_of(place, run, attempt);
+    files::entries(&place.attempts()).into_iter().find_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        let slot = name.strip_prefix(SLOT)?.strip_suffix(".json")?;
+        slot.parse().ok().filter(|_| record_at(&path).is_some_and(|record| record.mark == mark))
+    })
+}
+
+/// Whether the record of that slot names this attempt, and the machine was not started anew since: after a power cut the
+/// tree may be torn.
+pub(super) fn is_as_left(place: &StatePlace, slot: usize, attempt: &AttemptId) -> bool {
+    record_at(&note_of(place, slot)).is_some_and(|record| {
+        let is_its_own = record.mark.rsplit('/').next() == Some(attempt.as_str());
+        is_its_own && record.boot_id == process::boot_id()
+    })
+}
+
+/// The mark of an attempt's processes.
+pub(super) fn mark_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> String {
+    format!("{}/{run}/{attempt}", place.mark())
+}
+
+/// Ends what an earlier loop of this state left, and returns the ids. The caller holds the lease.
+pub fn end_leftovers(place: &StatePlace) -> Vec<u32> {
+    let is_note = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SLOT))
+    };
+    let notes = files::entries(&place.attempts()).into_iter().filter(is_note);
+    let started: Vec<process::JobRecord> = notes.filter_map(|path| record_at(&path)).collect();
+    // The mark is of this state file and of no copy of it: an inode is not copied.
+    process::sweep(&format!("{}/", place.mark()), &started)
+}
+
+fn record_at(path: &Path) -> Option<process::JobRecord> {
+    serde_json::from_slice(&files::read(path, NOTE_BYTES_MAX).ok()?).ok()
 }

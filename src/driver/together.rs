@@ -1,15 +1,19 @@
-//! Inputs that arrived together: they are stepped one after another in memory, and are one commit.
+//! Inputs that arrived together: they are stepped one after another in memory, and are one commit, which an observer hears
+//! of.
 //!
-//! Invariant: each is decided as if those before it had been committed. An input that asks for the
-//! end of the run, or of work, is the last of its commit. Not here: the commit.
+//! Invariant: each is decided as if those before it had been committed. An input that asks for the end of the run, or of
+//! work, is the last of its commit. Not here: the commit.
 
 use std::collections::VecDeque;
 
 use descent_core::{
-    event::{Input, Observation},
-    id::UnixMillis,
+    desired::DesiredWork,
+    event::{Event, Input, Observation},
+    id::{Serial, UnixMillis},
     state::RunStatus,
     step::{self, Refusal, Transition},
+    view::liveness::WaitsFor,
+    world::World,
 };
 
 use super::Loop;
@@ -119,4 +123,30 @@ fn is_last(next: &Transition) -> bool {
     let state = &next.world.facts.state;
     let (control, status) = (&state.control, state.run.status);
     control.stop_requested || control.redirect_requested || status != RunStatus::Running
+}
+
+/// The callbacks of a person's view of the run.
+pub struct Observer<'e> {
+    /// Gets the events of a commit in their order, with the state that they led to.
+    pub on_events: &'e mut dyn FnMut(&[Event], &World),
+    /// Gets each input that a commit took in, in its order, with the serial of that commit.
+    pub on_input: &'e mut dyn FnMut(&Observation, Serial),
+    /// Gets other messages for a person.
+    pub on_note: &'e mut dyn FnMut(&str),
+    /// Gets the desired work at every turn of the loop.
+    pub on_turn: &'e mut dyn FnMut(&World, &DesiredWork, Option<WaitsFor>),
+}
+
+impl Loop<'_> {
+    /// Reports an input that a commit has taken in.
+    pub(super) fn record(&mut self, seen: Observation) {
+        (self.observer.on_input)(&seen, self.world.state.serial);
+    }
+
+    /// Tells the events of the commit that the loop has arrived at.
+    pub(super) fn announce(&mut self, events: &[Event]) {
+        if !events.is_empty() {
+            (self.observer.on_events)(events, &self.world);
+        }
+    }
 }

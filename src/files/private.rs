@@ -36,11 +36,6 @@ pub fn data_home(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     home_of(var, "XDG_DATA_HOME", ".local/share")
 }
 
-/// The directory of what can be found again, by the same rules.
-pub fn cache_home(var: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
-    home_of(var, "XDG_CACHE_HOME", ".cache")
-}
-
 fn home_of(
     var: impl Fn(&str) -> Option<OsString>,
     name: &str,

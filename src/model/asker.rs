@@ -4,7 +4,6 @@
 
 use std::{
     collections::BTreeMap,
-    path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -16,15 +15,12 @@ use super::{
     AskContext, ModelAnswer, ModelError, ModelQuestion, ServerLook,
     http::{self, AskTry, TryFault},
     key::ProviderKey,
-    remembered::{AnswerForm, FormMemory},
-    retry::{self, WAITS_MAX},
+    retry::{self, Throttle, WAITS_MAX},
     server::ServerProbe,
-    throttle::Throttle,
-    wire::{BodyForm, estimated},
+    wire::estimated,
 };
 use crate::{
     config::provider::{KeySource, Provider, Wire},
-    files::private,
     process::Timer,
 };
 
@@ -35,23 +31,17 @@ const ANSWER_TOKENS_MIN: u64 = 1_024;
 const PAUSE_MAX: Duration = Duration::from_secs(3_600);
 
 /// Asks providers. Clones share keys, throttles and what servers told.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct Asker(Arc<SharedAsker>);
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct SharedAsker {
     throttles: Mutex<BTreeMap<String, Arc<Throttle>>>,
     keys: Mutex<BTreeMap<KeySource, Arc<OnceCell<Arc<ProviderKey>>>>>,
     clients: Mutex<BTreeMap<bool, Client>>,
     looks: Mutex<BTreeMap<(String, String), ServerLook>>,
-    forms: FormMemory,
-}
-
-impl Default for Asker {
-    fn default() -> Self {
-        let cache = private::cache_home(private::variable);
-        Self::with_memory(cache.map(|cache| cache.join("models")))
-    }
+    /// Whether a server holds an answer of that model to a schema, or to an object, once it was tried.
+    forms: Mutex<BTreeMap<(String, String, bool), bool>>,
 }
 
 /// The tries and waits of one question.
@@ -68,21 +58,6 @@ impl AskPatience {
 }
 
 impl Asker {
-    #[cfg(test)]
-    pub(crate) fn without_memory() -> Self {
-        Self::with_memory(None)
-    }
-
-    fn with_memory(dir: Option<PathBuf>) -> Self {
-        Self(Arc::new(SharedAsker {
-            throttles: Mutex::default(),
-            keys: Mutex::default(),
-            clients: Mutex::default(),
-            looks: Mutex::default(),
-            forms: FormMemory::new(dir),
-        }))
-    }
-
     /// Asks one question. Only waits of a minute in all are waited here.
     ///
     /// # Errors
@@ -98,7 +73,7 @@ impl Asker {
         let client = self.client(provider)?;
         let look =
             if provider.is_vendor() { ServerLook::default() } else { self.look(context).await? };
-        provider.fits(needed(provider, question), look.context.as_ref())?;
+        provider.fits(needed(provider, question), look.context)?;
         let throttle = locked(&self.0.throttles, |all| {
             let one = all.entry(provider.base_url.clone());
             Arc::clone(one.or_insert_with(|| Arc::new(Throttle::new(provider.max_parallel))))
@@ -110,30 +85,29 @@ impl Asker {
                 words: "it said so to another question".to_owned(),
             })?;
             patience.tries += 1;
-            let wanted = wanted(provider, question)
-                .filter(|form| self.0.forms.holds(provider, *form) != Some(false));
-            let form = BodyForm { is_held: wanted.is_some(), is_llama: look.is_llama };
+            let form =
+                (provider.base_url.clone(), provider.model.clone(), question.schema.is_some());
+            let is_refused = locked(&self.0.forms, |forms| forms.get(&form) == Some(&false));
+            let is_held = has_form(provider, question) && !is_refused;
+            let learn = |holds| locked(&self.0.forms, |forms| forms.insert(form, holds));
             let one = AskTry {
                 client: &client,
                 context,
                 question,
                 key: key.as_deref(),
-                form,
+                is_held,
                 number: patience.tries,
             };
             let asked = one.ask().await;
             drop(permit);
             match asked {
                 Ok(answer) => {
-                    if let Some(form) = wanted {
-                        self.0.forms.learn(provider, form, true);
+                    if is_held {
+                        learn(true);
                     }
                     return Ok(answer);
                 }
-                Err(TryFault::NoForm(error)) => match wanted {
-                    Some(form) => self.0.forms.learn(provider, form, false),
-                    None => return Err(error),
-                },
+                Err(TryFault::NoForm) => drop(learn(false)),
                 Err(TryFault::Never(error)) => {
                     self.forget_key(&error, provider);
                     return Err(error);
@@ -156,7 +130,8 @@ impl Asker {
 
     /// Whether the server holds an answer to a schema, as far as it was tried.
     pub fn is_structured(&self, provider: &Provider) -> Option<bool> {
-        self.0.forms.holds(provider, AnswerForm::Schema)
+        let form = (provider.base_url.clone(), provider.model.clone(), true);
+        locked(&self.0.forms, |forms| forms.get(&form).copied())
     }
 
     /// The words of the server about itself; it is asked once.
@@ -229,11 +204,11 @@ impl AskPatience {
         after: Option<Duration>,
         context: AskContext<'_>,
     ) -> Result<Duration, ModelError> {
-        let wait = after.unwrap_or_else(|| retry::own_wait(self.tries, context.seed));
+        let wait = after.unwrap_or_else(|| retry::own_wait(self.tries));
         let left = match error {
             // It may be starting. To connect takes time too.
             ModelError::Unreachable { .. } => {
-                WAITS_MAX.min(context.limits.first_byte).saturating_sub(self.since.elapsed())
+                WAITS_MAX.min(context.limits.first_event).saturating_sub(self.since.elapsed())
             }
             _ => self.left(),
         };
@@ -253,13 +228,9 @@ impl AskPatience {
     }
 }
 
-/// The form that the server shall hold the answer to, where its wire has one.
-fn wanted(provider: &Provider, question: &ModelQuestion) -> Option<AnswerForm> {
-    match (&question.schema, question.is_object, provider.wire) {
-        (Some(_), _, _) => Some(AnswerForm::Schema),
-        (None, true, Wire::Chat | Wire::Responses) => Some(AnswerForm::Object),
-        (None, _, _) => None,
-    }
+/// Whether the wire has a form that the server shall hold the answer to.
+fn has_form(provider: &Provider, question: &ModelQuestion) -> bool {
+    question.schema.is_some() || provider.wire != Wire::Messages
 }
 
 /// The tokens of a question with its answer, by the number of its bytes.

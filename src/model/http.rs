@@ -1,28 +1,34 @@
-//! One try of a question over HTTP: the request, the bytes of its answer, and the meaning of a status.
+//! One try of a question over HTTP: the request, the events of its answer, and the meaning of a status.
 //!
-//! Invariant: no redirect is followed, since a key goes to the host of `base_url` alone. Not here: another try (`asker`).
+//! Invariant: no redirect is followed, since a key goes to the host of `base_url` alone. A line of a stream is bounded, and
+//! bytes that are no UTF-8 are an error. Not here: another try (`asker`).
 
-use std::time::Duration;
+use std::{future::Future, io, sync::OnceLock, time::Duration};
 
 use descent_core::id::UnixMillis;
 use reqwest::{Client, Response, StatusCode, header, redirect::Policy};
-use serde_json::Value;
-use tokio::time::timeout;
-use tokio_util::codec::LinesCodecError;
+use tokio::{
+    runtime::{Builder, Runtime},
+    time::timeout,
+};
+use tokio_util::{
+    bytes::BytesMut,
+    codec::{Decoder, LinesCodec, LinesCodecError},
+    task::AbortOnDropHandle,
+};
 
 use super::{
-    AskContext, ModelAnswer, ModelError, ModelQuestion,
-    apart::apart,
-    error::{STREAM_BYTES_MAX, TEXT_BYTES_MAX},
+    AskContext, ModelAnswer, ModelError, ModelQuestion, STREAM_BYTES_MAX, TEXT_BYTES_MAX,
     key::{ProviderKey, ServerTexts},
     retry::{self, RetryWords, may_repeat},
-    sse::StreamReader,
-    wire::{AnswerFault, AnswerSoFar, BodyForm, EventError, ServerFault},
+    wire::{AnswerFault, AnswerSoFar, EventError, ServerFault},
 };
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
 /// Bytes at most of the body of a status that is no good one.
 const FAULT_BYTES_MAX: usize = 64 << 10;
+/// Bytes of one line of a stream at most.
+const LINE_BYTES_MAX: usize = 4 << 20;
 const OVERLOADED: u16 = 429;
 
 /// One try of a question.
@@ -31,7 +37,8 @@ pub(super) struct AskTry<'a> {
     pub(super) context: AskContext<'a>,
     pub(super) question: &'a ModelQuestion,
     pub(super) key: Option<&'a ProviderKey>,
-    pub(super) form: BodyForm,
+    /// The server shall hold the answer to a form.
+    pub(super) is_held: bool,
     pub(super) number: u32,
 }
 
@@ -45,7 +52,7 @@ pub(super) enum TryFault {
     },
     Never(ModelError),
     /// The server does not hold an answer to a form.
-    NoForm(ModelError),
+    NoForm,
 }
 
 /// A client for servers with that scheme. Without TLS no certificates of the system are read.
@@ -68,10 +75,28 @@ pub(super) fn client(is_secure: bool) -> Result<Client, ModelError> {
     })
 }
 
+/// Drives a request on a thread of its own; it ends when it is dropped. A connection reads informational answers (1xx)
+/// without end and without a pause: such a server starves neither the loop nor its timers.
+pub(super) fn apart<T: Send + 'static>(
+    request: impl Future<Output = T> + Send + 'static,
+) -> Result<AbortOnDropHandle<T>, io::Error> {
+    static THREADS_APART: OnceLock<Runtime> = OnceLock::new();
+    if THREADS_APART.get().is_none() {
+        let mut made = Builder::new_multi_thread();
+        let made = made.worker_threads(1).thread_name("models").enable_all().build()?;
+        if let Err(second) = THREADS_APART.set(made) {
+            // Another question was faster.
+            second.shutdown_background();
+        }
+    }
+    let threads = THREADS_APART.get().expect("BUG: they were just made");
+    Ok(AbortOnDropHandle::new(threads.spawn(request)))
+}
+
 impl AskTry<'_> {
     pub(super) async fn ask(&self) -> Result<ModelAnswer, TryFault> {
         let wire = self.context.provider.wire;
-        let body = wire.body(self.context.provider, self.question, self.form);
+        let body = wire.body(self.context.provider, self.question, self.is_held);
         let request = self
             .client
             .post(wire.address(&self.context.provider.base_url))
@@ -82,8 +107,8 @@ impl AskTry<'_> {
             let words = format!("no thread can be started: {error}");
             TryFault::Never(ModelError::broken(words))
         })?;
-        let response = timeout(self.context.limits.first_byte, sent).await;
-        let response = response.map_err(|_| silent(self.context.limits.first_byte))?;
+        let response = timeout(self.context.limits.first_event, sent).await;
+        let response = response.map_err(|_| silent(self.context.limits.first_event))?;
         let response = response.map_err(|error| again(ModelError::broken(error.to_string())))?;
         let response = response.map_err(|error| self.unsent(&error))?;
         let status = response.status();
@@ -98,7 +123,6 @@ impl AskTry<'_> {
         let kind = kind.split(';').next().unwrap_or_default().trim();
         match kind.to_ascii_lowercase().as_str() {
             "text/event-stream" | "" => self.events(response).await,
-            "application/json" => self.whole(response).await,
             _ => Err(TryFault::Never(ModelError::foreign(format!(
                 "the server answers with {}, and not with events",
                 self.texts().words(kind)
@@ -164,31 +188,12 @@ impl AskTry<'_> {
         response: &mut Response,
         is_first: bool,
     ) -> Result<Option<Vec<u8>>, TryFault> {
-        let most = if is_first { self.context.limits.first_byte } else { self.context.limits.idle };
+        let most =
+            if is_first { self.context.limits.first_event } else { self.context.limits.idle };
         let chunk = timeout(most, response.chunk()).await;
         let chunk = chunk.map_err(|_| silent(most))?;
         let chunk = chunk.map_err(|error| cut_off(&caused(&error, self.texts())))?;
         Ok(chunk.map(|chunk| chunk.to_vec()))
-    }
-
-    /// The body of a server that does not stream.
-    async fn whole(&self, mut response: Response) -> Result<ModelAnswer, TryFault> {
-        let mut body = Vec::new();
-        while let Some(bytes) = self.chunk(&mut response, body.is_empty()).await? {
-            body.extend(bytes);
-            if body.len() > STREAM_BYTES_MAX {
-                return Err(endless(format!("{} MiB", STREAM_BYTES_MAX >> 20)));
-            }
-        }
-        let mut so_far = AnswerSoFar::new(self.texts());
-        let body: Value = serde_json::from_slice(&body)
-            .map_err(|_| again(ModelError::broken("the server's answer is no JSON")))?;
-        let taken = self.context.provider.wire.text(&body, &mut so_far);
-        taken.map_err(|fault| self.event_fault(fault))?;
-        if let Some(tokens) = &so_far.tokens {
-            self.context.observer.used(self.number, tokens);
-        }
-        self.answer(so_far)
     }
 
     fn answer(&self, so_far: AnswerSoFar<'_>) -> Result<ModelAnswer, TryFault> {
@@ -249,9 +254,7 @@ impl AskTry<'_> {
                 ModelError::NoModel { model: self.context.provider.model.clone(), words: words() }
             }
             404 => ModelError::foreign(told),
-            400 | 422 if self.form.is_held && says(FORM) => {
-                return TryFault::NoForm(ModelError::foreign(told));
-            }
+            400 | 422 if self.is_held && says(FORM) => return TryFault::NoForm,
             413 => ModelError::Refused { words: told, hint: TOO_LARGE.to_owned() },
             400 if says(TOO_LONG) => {
                 ModelError::Refused { words: told, hint: TOO_LARGE.to_owned() }
@@ -366,4 +369,80 @@ fn caused(error: &reqwest::Error, texts: ServerTexts<'_>) -> String {
         cause = next;
     }
     texts.words(&cause.to_string())
+}
+
+/// Reads the events of a stream (server-sent events), from bytes however they are cut.
+#[derive(Debug)]
+struct StreamReader {
+    lines: LinesCodec,
+    /// The line that is not whole yet.
+    rest: BytesMut,
+    /// The data lines of the event that is not whole yet.
+    data: Option<String>,
+}
+
+impl StreamReader {
+    fn new() -> Self {
+        let lines = LinesCodec::new_with_max_length(LINE_BYTES_MAX);
+        Self { lines, rest: BytesMut::new(), data: None }
+    }
+
+    /// The data of the events that end in these bytes.
+    fn take(&mut self, bytes: &[u8]) -> Result<Vec<String>, LinesCodecError> {
+        self.rest.extend_from_slice(bytes);
+        let mut found = Vec::new();
+        while let Some(line) = self.lines.decode(&mut self.rest)? {
+            let line = line.trim_start_matches('\u{feff}');
+            let (field, value) = line.split_once(':').unwrap_or((line, ""));
+            let value = value.strip_prefix(' ').unwrap_or(value);
+            match (field, &mut self.data) {
+                ("data", Some(data)) => data.extend(["\n", value]),
+                ("data", None) => self.data = Some(value.to_owned()),
+                _ if line.is_empty() => found.extend(self.data.take()),
+                _ => {}
+            }
+        }
+        Ok(found)
+    }
+
+    /// Whether the stream ended in the middle of an event.
+    fn is_cut(&self) -> bool {
+        !self.rest.is_empty() || self.data.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STREAM: &str = "\u{feff}event: a\r\ndata: {\"t\": \"grüße 🦀\"}\r\n\r\n: ping\n\ndata:one\ndata: two\n\n\
+                          id: 7\ndata: three\n\nretry: 1\n\ndata\n\nevent: x\ndata: [DONE]\n\n";
+
+    #[test]
+    fn events_are_the_same_however_their_bytes_are_cut() {
+        let wanted = ["{\"t\": \"grüße 🦀\"}", "one\ntwo", "three", "", "[DONE]"];
+        for length in 1..STREAM.len() {
+            let (mut reader, mut found) = (StreamReader::new(), Vec::new());
+            for chunk in STREAM.as_bytes().chunks(length) {
+                found.extend(reader.take(chunk).unwrap());
+            }
+            assert_eq!(found, wanted);
+            assert!(!reader.is_cut());
+        }
+    }
+
+    #[test]
+    fn an_event_that_is_cut_is_no_event_and_bytes_that_are_no_text_are_told() {
+        let mut reader = StreamReader::new();
+        assert!(reader.take(b"data: {\"a\"").unwrap().is_empty());
+        assert!(reader.is_cut());
+        let mut reader = StreamReader::new();
+        let whole = "data: \u{fc}\n\n".as_bytes();
+        assert!(reader.take(&whole[..7]).unwrap().is_empty());
+        assert!(matches!(reader.take(b"\n\n"), Err(LinesCodecError::Io(_))));
+        let mut reader = StreamReader::new();
+        let endless = vec![b'x'; LINE_BYTES_MAX + 1];
+        let error = reader.take(&endless).unwrap_err();
+        assert!(matches!(error, LinesCodecError::MaxLineLengthExceeded));
+    }
 }

@@ -17,7 +17,7 @@ use reqwest::header::HeaderValue;
 use tokio::io::{AsyncReadExt, AsyncWriteExt, DuplexStream, duplex};
 use tokio_util::sync::CancellationToken;
 
-use super::{ModelError, error::HIDDEN_KEY};
+use super::{HIDDEN_KEY, ModelError};
 use crate::{
     config::provider::KeySource,
     files,
@@ -212,7 +212,7 @@ fn home() -> PathBuf {
 }
 
 /// Takes the texts of a server that is asked with this key.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub(super) struct ServerTexts<'a> {
     key: Option<&'a ProviderKey>,
 }

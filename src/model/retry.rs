@@ -1,14 +1,21 @@
-//! The vendors' own rule of retries: when a request may be repeated, and after which wait.
+//! The vendors' own rule of retries: when a request may be repeated, and after which wait. One throttle a server: how many
+//! questions go side by side, and a pause for all of them.
 //!
 //! Invariant: at most [`TRIES_MAX`] tries and [`WAITS_MAX`] of waits in one question. A longer wait is handed on.
 
-use std::time::Duration;
+use std::{
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
 
-use descent_core::id::Digest;
 use reqwest::{StatusCode, header::HeaderMap};
+use tokio::{
+    sync::{Semaphore, SemaphorePermit},
+    time::sleep,
+};
 
 use super::ModelError;
-use crate::clock;
+use crate::{clock, process::Timer};
 
 /// Tries of a question at most.
 pub const TRIES_MAX: u32 = 10;
@@ -82,16 +89,65 @@ pub(super) fn tries_max(error: &ModelError) -> u32 {
     }
 }
 
-/// The wait before the try after `tries`, where the server names none. The same question waits alike.
-pub(super) fn own_wait(tries: u32, seed: &str) -> Duration {
-    let full = FIRST_MS.saturating_mul(1 << tries.saturating_sub(1).min(8)).min(LONGEST_MS);
-    let digest = Digest::sha256(format!("{seed}/{tries}").as_bytes());
-    let sum: u64 = digest.as_str().bytes().map(u64::from).sum();
-    Duration::from_millis(full - sum % (full / 4))
+/// The wait before the try after `tries`, where the server names none.
+pub(super) fn own_wait(tries: u32) -> Duration {
+    let full = FIRST_MS.saturating_mul(1 << tries.saturating_sub(1).min(8));
+    Duration::from_millis(full.min(LONGEST_MS))
+}
+
+#[derive(Debug)]
+pub(super) struct Throttle {
+    turns: Semaphore,
+    /// The end of the pause, since the throttle was made.
+    paused_until: Mutex<Duration>,
+    since: Timer,
+}
+
+impl Throttle {
+    pub(super) fn new(side_by_side: usize) -> Self {
+        Self {
+            turns: Semaphore::new(side_by_side.max(1)),
+            paused_until: Mutex::default(),
+            since: Timer::start(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Duration> {
+        // Every change is one assignment.
+        self.paused_until.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nobody asks for so long.
+    pub(super) fn pause(&self, length: Duration) {
+        let until = self.since.elapsed().saturating_add(length);
+        let mut paused_until = self.lock();
+        *paused_until = until.max(*paused_until);
+    }
+
+    /// Waits for a turn; dropping it lets the next question go. An error is a pause that is longer than the patience.
+    pub(super) async fn enter(
+        &self,
+        patience: Duration,
+    ) -> Result<Option<SemaphorePermit<'_>>, Duration> {
+        loop {
+            let left = self.lock().saturating_sub(self.since.elapsed());
+            if left > patience {
+                return Err(left);
+            }
+            sleep(left).await;
+            // It is never closed.
+            let turn = self.turns.acquire().await.ok();
+            if *self.lock() <= self.since.elapsed() {
+                return Ok(turn);
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use futures::FutureExt;
+
     use super::*;
 
     fn words(pairs: &[(&'static str, &'static str)]) -> RetryWords {
@@ -134,12 +190,33 @@ mod tests {
     }
 
     #[test]
-    fn own_waits_grow_to_eight_seconds_and_are_the_same_again() {
-        for (tries, full) in [(1, 500), (2, 1_000), (3, 2_000), (5, 8_000), (9, 8_000)] {
-            let wait = own_wait(tries, "a");
-            assert_eq!(wait, own_wait(tries, "a"));
-            let ms = u64::try_from(wait.as_millis()).unwrap();
-            assert!(ms <= full && ms >= full - full / 4, "{tries}: {ms}");
+    fn own_waits_grow_to_eight_seconds() {
+        for (tries, ms) in [(1, 500), (2, 1_000), (3, 2_000), (5, 8_000), (9, 8_000)] {
+            assert_eq!(own_wait(tries), Duration::from_millis(ms));
         }
+    }
+
+    const MINUTE: Duration = Duration::from_secs(60);
+
+    #[tokio::test]
+    async fn so_many_go_side_by_side_and_the_next_goes_when_one_is_dropped() {
+        let throttle = Throttle::new(2);
+        let first = throttle.enter(MINUTE).await.unwrap();
+        let _second = throttle.enter(MINUTE).await.unwrap();
+        let mut third = Box::pin(throttle.enter(MINUTE));
+        assert!(third.as_mut().now_or_never().is_none());
+        drop(first);
+        assert!(third.await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_pause_holds_for_all_and_a_long_one_is_told() {
+        let throttle = Throttle::new(1);
+        throttle.pause(Duration::from_millis(30));
+        let since = Timer::start();
+        assert!(throttle.enter(MINUTE).await.is_ok());
+        assert!(since.elapsed() >= Duration::from_millis(30));
+        throttle.pause(MINUTE * 5);
+        assert!(throttle.enter(MINUTE).await.unwrap_err() > MINUTE * 4);
     }
 }

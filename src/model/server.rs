@@ -1,7 +1,7 @@
-//! A local server, asked about itself: how much fits into a question, and which models it has.
+//! A local server, asked about itself: which models it has, and how much fits into a question to Ollama.
 //!
-//! Facts: Ollama cuts a question that does not fit, silently; it tells `num_ctx` in `/api/show` and `/api/ps`. llama.cpp
-//! tells `n_ctx` in `/props`, LM Studio in `/api/v0/models`, and vLLM `max_model_len` in `/v1/models`.
+//! Facts: Ollama cuts a question that does not fit, silently; it tells `num_ctx` in `/api/show` and `/api/ps`. Other servers
+//! refuse such a question.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use tokio::time::timeout;
 
 use super::{
     ModelError,
-    apart::apart,
+    http::apart,
     key::{ProviderKey, ServerTexts},
 };
 use crate::config::provider::Provider;
@@ -23,20 +23,11 @@ const MODELS_MAX: usize = 1_000;
 /// The context of Ollama where nothing says another one.
 const OLLAMA_CONTEXT: u64 = 4_096;
 
-/// How much fits into a question and its answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ContextSize {
-    pub tokens: u64,
-    /// The setting that makes it larger; `NAME` stands for the agent.
-    pub mend: String,
-}
-
 /// The words of a server about itself.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerLook {
-    pub context: Option<ContextSize>,
-    /// It takes a schema at the top level of the format.
-    pub is_llama: bool,
+    /// Tokens that fit into a question and its answer.
+    pub context: Option<u64>,
     /// The models that it lists, if it lists any.
     pub models: Option<Vec<String>>,
 }
@@ -59,34 +50,13 @@ impl ServerProbe<'_> {
         };
         let texts = ServerTexts::new(self.key);
         look.models = list.as_ref().and_then(|list| models(list, texts));
-        if self.provider.is_vendor() {
-            return look;
-        }
-        if let Some(size) = list.as_ref().and_then(|list| self.of_vllm(list)) {
-            look.context = Some(size);
-            return look;
-        }
-        if let Some(size) = self.of_ollama().await {
-            look.context = Some(size);
-            return look;
-        }
-        let (props, studio) = tokio::join!(self.of_root("/props"), self.of_root("/api/v0/models"));
-        if let Some(tokens) = props.as_ref().and_then(n_ctx) {
-            look.is_llama = true;
-            look.context = Some(ContextSize {
-                tokens,
-                mend: "start llama-server with a larger context: -c 32768".to_owned(),
-            });
-        } else if let Some(tokens) = studio.as_ref().and_then(|list| self.of_studio(list)) {
-            look.context = Some(ContextSize {
-                tokens,
-                mend: "load the model with a larger context length in LM Studio".to_owned(),
-            });
+        if !self.provider.is_vendor() {
+            look.context = self.of_ollama().await;
         }
         look
     }
 
-    async fn of_ollama(&self) -> Option<ContextSize> {
+    async fn of_ollama(&self) -> Option<u64> {
         self.of_root("/api/version").await?.get("version")?.as_str()?;
         let address = format!("{}/api/show", self.root());
         let body = json!({ "model": self.provider.model });
@@ -101,35 +71,12 @@ impl ServerProbe<'_> {
             })?;
             model.get("context_length")?.as_u64()
         });
-        Some(ContextSize {
-            tokens: now.or(set).unwrap_or(OLLAMA_CONTEXT),
-            mend: "start Ollama with a larger context (OLLAMA_CONTEXT_LENGTH=32768 ollama serve), or make a model with \
-                   `PARAMETER num_ctx 32768`; then agents.NAME.context = 32768"
-                .to_owned(),
-        })
+        Some(now.or(set).unwrap_or(OLLAMA_CONTEXT))
     }
 
     fn is_model(&self, name: &str) -> bool {
         let wanted = &self.provider.model;
         name == wanted || name.strip_suffix(":latest") == Some(wanted)
-    }
-
-    fn of_vllm(&self, list: &Value) -> Option<ContextSize> {
-        let model = self.listed(list)?;
-        let tokens = model.get("max_model_len")?.as_u64()?;
-        let mend = "start vLLM with a larger --max-model-len".to_owned();
-        Some(ContextSize { tokens, mend })
-    }
-
-    fn of_studio(&self, list: &Value) -> Option<u64> {
-        let model = self.listed(list)?;
-        let keys = ["loaded_context_length", "max_context_length"];
-        keys.iter().find_map(|key| model.get(key)?.as_u64())
-    }
-
-    fn listed<'v>(&self, list: &'v Value) -> Option<&'v Value> {
-        let mut models = list.get("data")?.as_array()?.iter();
-        models.find(|one| one.get("id").and_then(Value::as_str) == Some(&self.provider.model))
     }
 
     fn root(&self) -> &str {
@@ -177,12 +124,6 @@ fn models(list: &Value, texts: ServerTexts<'_>) -> Option<Vec<String>> {
     Some(ids.collect())
 }
 
-fn n_ctx(props: &Value) -> Option<u64> {
-    let places = ["/default_generation_settings/n_ctx", "/n_ctx"];
-    let found = places.iter().find_map(|at| props.pointer(at)?.as_u64());
-    found.filter(|tokens| *tokens > 0)
-}
-
 /// The parameters of a model of Ollama are lines of a name and a value.
 fn num_ctx(show: &Value) -> Option<u64> {
     let lines = show.get("parameters")?.as_str()?.lines();
@@ -193,15 +134,19 @@ fn num_ctx(show: &Value) -> Option<u64> {
 
 impl Provider {
     /// Refuses a question that the server would cut silently.
-    pub(super) fn fits(&self, needed: u64, told: Option<&ContextSize>) -> Result<(), ModelError> {
-        let configured = self.context.map(|tokens| ContextSize {
-            tokens,
-            mend: "agents.NAME.context says so: give the server and this setting more, or name a model with more"
-                .to_owned(),
-        });
-        match configured.as_ref().or(told) {
-            Some(size) if needed > size.tokens => {
-                Err(ModelError::Context { needed, there: size.tokens, hint: size.mend.clone() })
+    pub(super) fn fits(&self, needed: u64, told: Option<u64>) -> Result<(), ModelError> {
+        let hint = match self.context {
+            Some(_) => {
+                "agents.NAME.context says so: give the server and this setting more, or name a model with more"
+            }
+            None => {
+                "start Ollama with a larger context (OLLAMA_CONTEXT_LENGTH=32768 ollama serve), or make a model with \
+                 `PARAMETER num_ctx 32768`; then agents.NAME.context = 32768"
+            }
+        };
+        match self.context.or(told) {
+            Some(there) if needed > there => {
+                Err(ModelError::Context { needed, there, hint: hint.to_owned() })
             }
             Some(_) | None => Ok(()),
         }

@@ -1,17 +1,12 @@
-//! The three wires: the body of a request, and an answer or a fault from events or from one JSON text.
+//! The three wires: the body of a request, and an answer or a fault from the events of a stream.
 //!
 //! Invariant: anything in an answer that is not known is passed over, and its text is bounded.
-
-mod chat;
-mod messages;
-mod responses;
 
 use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Value, json};
 
 use super::{
-    AnswerStop, ModelAnswer, ModelQuestion, Speaker, TokenCounts,
-    error::TEXT_BYTES_MAX,
+    AnswerStop, ModelAnswer, ModelQuestion, Speaker, TEXT_BYTES_MAX, TokenCounts,
     key::{ProviderKey, ServerTexts},
 };
 use crate::config::provider::{Provider, Wire};
@@ -23,17 +18,11 @@ const BYTES_A_TOKEN: usize = 4;
 /// The end of a stream of Chat Completions.
 const DONE: &str = "[DONE]";
 
-/// How much a server can do for the form of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct BodyForm {
-    /// It holds the answer to the schema of the question, else to one JSON object.
-    pub(super) is_held: bool,
-    /// It takes the schema at the top level of the format.
-    pub(super) is_llama: bool,
-}
+/// The name that two wires want for a schema.
+const SCHEMA_NAME: &str = "answer";
 
 /// An answer while it comes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct AnswerSoFar<'a> {
     texts: ServerTexts<'a>,
     text: String,
@@ -41,8 +30,6 @@ pub(super) struct AnswerSoFar<'a> {
     stop: Option<AnswerStop>,
     /// The words of a refusal.
     refusal: String,
-    /// Parts of the text came already.
-    has_parts: bool,
     /// The server said that nothing follows.
     pub(super) is_over: bool,
 }
@@ -66,24 +53,7 @@ pub(super) enum AnswerFault {
 
 impl<'a> AnswerSoFar<'a> {
     pub(super) fn new(texts: ServerTexts<'a>) -> Self {
-        Self {
-            texts,
-            text: String::new(),
-            tokens: None,
-            stop: None,
-            refusal: String::new(),
-            has_parts: false,
-            is_over: false,
-        }
-    }
-
-    fn add(&mut self, text: &str) {
-        self.has_parts |= !text.is_empty();
-        self.text.push_str(text);
-    }
-
-    fn tokens(&mut self) -> &mut TokenCounts {
-        self.tokens.get_or_insert_default()
+        Self { texts, ..Self::default() }
     }
 
     pub(super) fn whole(self, question: &ModelQuestion) -> Result<ModelAnswer, AnswerFault> {
@@ -185,10 +155,9 @@ impl ModelQuestion {
     }
 
     /// The instructions, with the form of the answer where the server does not hold the answer to it.
-    fn instructions(&self, form: BodyForm) -> String {
+    fn instructions(&self, is_held: bool) -> String {
         let mut text = self.system.clone();
-        let is_held = form.is_held && self.schema.is_some();
-        if is_held || !self.is_object && self.schema.is_none() {
+        if is_held && self.schema.is_some() {
             return text;
         }
         if !text.is_empty() {
@@ -243,18 +212,63 @@ impl Wire {
         headers
     }
 
-    /// The body of a request: a pure function of its arguments.
+    /// The body of a request: a pure function of its arguments. `is_held`: the server holds the answer to the schema of
+    /// the question, else to one JSON object.
     pub(super) fn body(
         self,
         provider: &Provider,
         question: &ModelQuestion,
-        form: BodyForm,
+        is_held: bool,
     ) -> Value {
-        match self {
-            Self::Messages => messages::body(provider, question, form),
-            Self::Chat => chat::body(provider, question, form),
-            Self::Responses => responses::body(provider, question, form),
+        let mut turns = question.said();
+        let system = Some(question.instructions(is_held)).filter(|text| !text.is_empty());
+        let most = provider.max_answer.map(|most| json!(most));
+        let effort = provider.effort.as_ref().map(|effort| json!(effort));
+        let schema = question.schema.as_ref().filter(|_| is_held);
+        let named = || json!({ "name": SCHEMA_NAME, "schema": schema, "strict": false });
+        let object = is_held.then(|| json!({ "type": "json_object" }));
+        let settings = match self {
+            Self::Messages => vec![
+                ("system", system.map(Value::String)),
+                ("messages", Some(json!(turns))),
+                ("max_tokens", most.or_else(|| Some(json!(question.max_answer)))),
+                ("output_config/format/type", schema.map(|_| json!("json_schema"))),
+                ("output_config/format/schema", schema.cloned()),
+                ("output_config/effort", effort),
+            ],
+            Self::Chat => {
+                let system = system.map(|text| json!({ "role": "system", "content": text }));
+                turns.splice(0..0, system);
+                let held = schema.map(|_| json!({ "type": "json_schema", "json_schema": named() }));
+                // OpenAI's own models take the newer name alone, and local servers the older one.
+                let max_answer =
+                    if provider.is_vendor() { "max_completion_tokens" } else { "max_tokens" };
+                vec![
+                    ("messages", Some(json!(turns))),
+                    ("stream_options/include_usage", Some(json!(true))),
+                    ("response_format", held.or(object)),
+                    (max_answer, most),
+                    ("reasoning_effort", effort),
+                ]
+            }
+            // Nothing is stored at the server: each request holds the whole talk.
+            Self::Responses => vec![
+                ("instructions", system.map(Value::String)),
+                ("input", Some(json!(turns))),
+                ("store", Some(json!(false))),
+                ("text/format", schema.map(|_| named()).or(object)),
+                ("text/format/type", schema.map(|_| json!("json_schema"))),
+                ("max_output_tokens", most),
+                ("reasoning/effort", effort),
+            ],
+        };
+        let mut body = json!({ "model": provider.model, "stream": true });
+        for (at, value) in settings {
+            if let Some(value) = value {
+                *at.split('/').fold(&mut body, |within, key| &mut within[key]) = value;
+            }
         }
+        body
     }
 
     /// Takes in the data of one event.
@@ -264,36 +278,108 @@ impl Wire {
             return Ok(());
         }
         let event: Value = serde_json::from_str(data).map_err(|_| EventError::Foreign)?;
+        if !event.is_object() {
+            return Ok(());
+        }
         if let Some(fault) = ServerFault::in_event(&event, so_far.texts) {
             return Err(EventError::Server(fault));
         }
-        match self {
-            Self::Messages => messages::event(&event, so_far),
-            Self::Chat => chat::event(&event, so_far),
-            Self::Responses => responses::event(&event, so_far),
+        let (text, refusal, reason) = match (self, text_at(&event, "/type")) {
+            (Self::Messages, "content_block_start") => ("/content_block/text", "", ""),
+            (Self::Messages, "content_block_delta") => ("/delta/text", "", ""),
+            (Self::Messages, "message_delta") => ("", "", "/delta/stop_reason"),
+            (Self::Chat, _) => {
+                ("/choices/0/delta/content", "/choices/0/delta/refusal", "/choices/0/finish_reason")
+            }
+            (Self::Responses, "response.output_text.delta") => ("/delta", "", ""),
+            (Self::Responses, "response.refusal.delta") => ("", "/delta", ""),
+            _ => ("", "", ""),
+        };
+        so_far.text.push_str(text_at(&event, text));
+        so_far.refusal.push_str(text_at(&event, refusal));
+        so_far.stopped(text_at(&event, reason));
+        match text_at(&event, "/type") {
+            "message_stop" => so_far.is_over = true,
+            // Some servers send whole items alone.
+            "response.output_item.done" if so_far.text.is_empty() => so_far.item(&event["item"]),
+            "response.completed" | "response.incomplete" => so_far.response(&event["response"]),
+            _ => {}
         }
-        within(so_far)
+        let places = ["/usage", "/message/usage", "/response/usage"];
+        let usage = places.into_iter().find_map(|at| event.pointer(at));
+        if let Some(usage) = usage.filter(|usage| usage.is_object()) {
+            self.count(usage, so_far);
+        }
+        if so_far.text.len() + so_far.refusal.len() > TEXT_BYTES_MAX {
+            Err(EventError::TooLong)
+        } else {
+            Ok(())
+        }
     }
 
-    /// Takes in a whole answer, from a server that does not stream.
-    pub(super) fn text(self, body: &Value, so_far: &mut AnswerSoFar<'_>) -> Result<(), EventError> {
-        if let Some(fault) = ServerFault::in_event(body, so_far.texts) {
-            return Err(EventError::Server(fault));
+    /// A later event tells the sum so far, and may leave out what it does not change.
+    fn count(self, usage: &Value, so_far: &mut AnswerSoFar<'_>) {
+        let [input, cached, written, output] = match self {
+            Self::Messages => [
+                "/input_tokens",
+                "/cache_read_input_tokens",
+                "/cache_creation_input_tokens",
+                "/output_tokens",
+            ],
+            Self::Chat => {
+                ["/prompt_tokens", "/prompt_tokens_details/cached_tokens", "", "/completion_tokens"]
+            }
+            Self::Responses => {
+                ["/input_tokens", "/input_tokens_details/cached_tokens", "", "/output_tokens"]
+            }
         }
-        match self {
-            Self::Messages => messages::whole(body, so_far),
-            Self::Chat => chat::whole(body, so_far),
-            Self::Responses => responses::whole(body, so_far),
-        }
-        within(so_far)
+        .map(|at| count_at(usage, at));
+        // OpenAI counts what came from the cache among what was read.
+        let input = if self == Self::Messages { input } else { input.saturating_sub(cached) };
+        let known = so_far.tokens.get_or_insert_default();
+        known.input = known.input.max(input);
+        known.cached = known.cached.max(cached);
+        known.cache_written = known.cache_written.max(written);
+        known.output = known.output.max(output);
     }
 }
 
-fn within(so_far: &AnswerSoFar<'_>) -> Result<(), EventError> {
-    if so_far.text.len() + so_far.refusal.len() > TEXT_BYTES_MAX {
-        Err(EventError::TooLong)
-    } else {
-        Ok(())
+impl AnswerSoFar<'_> {
+    fn stopped(&mut self, reason: &str) {
+        self.stop = match reason {
+            "" => return,
+            "length" | "max_tokens" | "max_output_tokens" | "model_context_window_exceeded" => {
+                Some(AnswerStop::Length)
+            }
+            "refusal" | "content_filter" => Some(AnswerStop::Refused(String::new())),
+            _ => Some(AnswerStop::Done),
+        };
+    }
+
+    /// The end of an answer of Responses, with all its text.
+    fn response(&mut self, response: &Value) {
+        let parts = std::mem::take(&mut self.text);
+        list_at(response, "/output").for_each(|item| self.item(item));
+        if self.text.is_empty() {
+            self.text = parts;
+        }
+        self.stopped(match text_at(response, "/incomplete_details/reason") {
+            "" if text_at(response, "/status") == "incomplete" => "length",
+            "" => "stop",
+            reason => reason,
+        });
+        self.is_over = true;
+    }
+
+    /// The text of a message; a refusal is noted apart.
+    fn item(&mut self, item: &Value) {
+        for part in list_at(item, "/content") {
+            match text_at(part, "/type") {
+                "output_text" => self.text.push_str(text_at(part, "/text")),
+                "refusal" => self.refusal = text_at(part, "/refusal").to_owned(),
+                _ => {}
+            }
+        }
     }
 }
 

@@ -17,9 +17,8 @@ use descent_core::{
 use crate::{
     config::{
         Config,
-        agent::{ResolvedAgent, Transport},
+        agent::{Preset, ResolvedAgent, Transport, presets},
         fault::COMMAND_LINES,
-        preset::{Preset, presets},
         program::{ProgramLook, find_program, missing_program},
         provider::Provider,
     },

@@ -26,7 +26,10 @@ use super::{
 };
 use crate::{
     agent::{ObjectJudge, QuestionForm, object},
-    config::{Config, agent::ResolvedAgent, transport::Transport},
+    config::{
+        Config,
+        agent::{ResolvedAgent, Transport},
+    },
     failure::Failure,
     plan_file::{self, Notation, PlanFile},
     store, survey,

@@ -23,9 +23,8 @@ use super::{
     start, steer, trust, validate, warnings,
 };
 use crate::{
-    agent::UnneededDirs,
     clock::Clock,
-    config::{Config, transport::Transport},
+    config::{Config, agent::Transport},
     driver::{
         self, Agents, LoopHost, Measuring, Observer, PendingOutcomes, RealExecutor, RunEnding,
         Sessions,
@@ -219,7 +218,6 @@ pub fn run<'a>(
         measuring: measuring(board.shared()),
         usage: usage.clone(),
         held: PendingOutcomes::default(),
-        unneeded: UnneededDirs::default(),
         sessions: Sessions::default(),
     };
     let mut waits = WaitNotices::new(notifier.clone(), &place, &run, Arc::clone(&options.clock));

@@ -1,27 +1,29 @@
 //! Turns a YAML text into the lossless tree of JSON, so that all later stages see one notation.
 //!
-//! Here: the reader, from the events of the parser. `scalar` types bare words, and `words` explains syntax errors. Not
-//! here: the meaning of keys.
+//! Here: the reader, from the events of the parser, and the types of bare words by the core schema of YAML 1.2: `yes`,
+//! `no`, `on` and dates are strings. `words` explains syntax errors. Not here: the meaning of keys.
 //!
-//! Invariant: a JSON text reads as the same tree. Spans are bytes of the text. The tree is no larger than the limits,
-//! whatever its aliases name; copies count like written nodes. Strings are strings by the rules of YAML 1.2: `yes`, `no`,
-//! `on` and dates too.
+//! Invariant: a JSON text reads as the same tree, and a number is one to JSON. Numbers that readers of YAML take for
+//! different ones are faults. Spans are bytes of the text. The tree is no larger than the limits.
 
-mod scalar;
 mod words;
 
 pub(super) use words::hint;
 
-use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-use descent_core::doc::{Fault, Limits, Member, Node, Parsed, Places, Span, Value, pointer_push};
+use descent_core::doc::{
+    Fault, Limits, Member, Node, Parsed, Places, Span, Value, fits_double, pointer_push,
+};
 use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput, StructureStyle};
+use regex::Regex;
 
 const FAULTS_MAX: usize = 100;
 const BYTE_ORDER_MARK: &str = "\u{feff}";
 /// Characters of a key that a message or a pointer shows.
 const KEY_SHOWN_MAX: usize = 200;
 const NO_TAGS: &str = "a plan takes no tags; a text that begins with `!` needs quotes";
+const NO_ANCHORS: &str = "write the value out; a text that begins with `&` or `*` needs quotes";
 const TEXT_KEYS: &str = "put the key in quotes";
 
 /// Reads a text whole. A syntax error ends the reading, with one fault and no tree; all else is found in one pass.
@@ -63,12 +65,8 @@ struct YamlReader<'t> {
     limits: Limits,
     /// The keys and indexes of the open containers.
     path: Vec<String>,
-    /// Finished nodes that have an anchor.
-    anchors: BTreeMap<usize, Node>,
-    /// Nodes so far, written and copied.
+    /// Nodes so far.
     nodes: usize,
-    /// The bytes of strings and keys that anchors and aliases copied.
-    copied_bytes: usize,
     faults: Vec<Fault>,
     warnings: Vec<Fault>,
 }
@@ -82,9 +80,7 @@ impl<'t> YamlReader<'t> {
             takes_number_keys: false,
             limits: *limits,
             path: Vec::new(),
-            anchors: BTreeMap::new(),
             nodes: 0,
-            copied_bytes: 0,
             faults: Vec::new(),
             warnings: Vec::new(),
         }
@@ -179,9 +175,11 @@ impl<'t> YamlReader<'t> {
         if event.tag().is_some() {
             self.fault("yaml-tag", span, "a tag cannot stand here", Some(NO_TAGS))?;
         }
-        let anchor = event.anchor_id().unwrap_or_default();
+        if event.anchor_id().is_some_and(|id| id > 0) || matches!(event, Event::Alias(_)) {
+            let message = "a plan takes no anchors and no aliases";
+            return Err(self.fail("yaml-alias", span, message, Some(NO_ANCHORS)));
+        }
         let node = match event {
-            Event::Alias(id) => return self.alias(id, span),
             Event::SequenceStart(style, ..) => self.list(style, span)?,
             Event::MappingStart(style, ..) => self.object(style, span)?,
             Event::Scalar(text, ScalarStyle::Plain, ..) => self.bare(&text, span)?,
@@ -192,10 +190,6 @@ impl<'t> YamlReader<'t> {
         if self.nodes > self.limits.nodes {
             let message = format!("there are more than {} values", self.limits.nodes);
             return Err(self.fail("too-many-values", span, &message, None));
-        }
-        if anchor > 0 {
-            self.copied(&node)?;
-            self.anchors.insert(anchor, node.clone());
         }
         Ok(node)
     }
@@ -277,7 +271,7 @@ impl<'t> YamlReader<'t> {
         if anchor > 0 {
             self.fault("bad-key", span, "a key cannot have an anchor", Some(TEXT_KEYS))?;
         } else if is_plain && text == "<<" {
-            let hint = "a plan takes no merge keys: write the keys out, or name a whole value with `&` and `*`";
+            let hint = "a plan takes no merge keys: write the keys out";
             self.fault("merge-key", span, "`<<` merges nothing here", Some(hint))?;
         } else if is_plain && !self.can_be_key(&text) {
             let message = format!("a key must be text, and `{}` is none", shown(&text));
@@ -287,7 +281,7 @@ impl<'t> YamlReader<'t> {
     }
 
     fn can_be_key(&self, text: &str) -> bool {
-        match scalar::plain(text).value {
+        match plain(text).value {
             Value::String(_) => true,
             Value::Number(_) => self.takes_number_keys,
             _ => false,
@@ -296,7 +290,7 @@ impl<'t> YamlReader<'t> {
 
     /// A text without quotes.
     fn bare(&mut self, text: &str, span: Span) -> Result<Node, ReadingOver> {
-        let read = scalar::plain(text);
+        let read = plain(text);
         if let Some((message, hint)) = read.wrong {
             self.fault("bad-number", span, message, Some(&hint))?;
         }
@@ -307,40 +301,6 @@ impl<'t> YamlReader<'t> {
             self.warnings.push(trap);
         }
         Ok(Node { value: read.value, span })
-    }
-
-    fn alias(&mut self, id: usize, span: Span) -> Result<Node, ReadingOver> {
-        let Some(mut node) = self.anchors.get(&id).cloned() else {
-            let hint = "a text that begins with `*` needs quotes";
-            let message = "this alias stands inside of what it names";
-            return Err(self.fail("yaml-alias", span, message, Some(hint)));
-        };
-        node.span = span;
-        self.copied(&node)?;
-        Ok(node)
-    }
-
-    /// Counts the copies of an anchor or an alias; a few lines could name more than any memory holds.
-    fn copied(&mut self, node: &Node) -> Result<(), ReadingOver> {
-        let mut todo = vec![node];
-        while let Some(node) = todo.pop() {
-            self.nodes += 1;
-            match &node.value {
-                Value::String(text) | Value::Number(text) => self.copied_bytes += text.len(),
-                Value::Array(items) => todo.extend(items),
-                Value::Object(members) => {
-                    self.copied_bytes += members.iter().map(|one| one.key.len()).sum::<usize>();
-                    todo.extend(members.iter().map(|one| &one.node));
-                }
-                Value::Null | Value::Bool(_) => {}
-            }
-        }
-        if self.nodes <= self.limits.nodes && self.copied_bytes <= self.limits.bytes {
-            return Ok(());
-        }
-        let message = "the aliases name more than a plan may hold";
-        let hint = Some("write less of it twice");
-        Err(self.fail("too-many-values", node.span, message, hint))
     }
 
     fn duplicates(&mut self, members: &[Member]) -> Result<(), ReadingOver> {
@@ -363,4 +323,68 @@ impl<'t> YamlReader<'t> {
 
 fn shown(key: &str) -> &str {
     &key[..key.floor_char_boundary(KEY_SHOWN_MAX)]
+}
+
+/// A value or its fault: message and hint. `value` then is the one that was probably meant.
+struct Scalar {
+    value: Value,
+    wrong: Option<(&'static str, String)>,
+}
+
+fn plain(text: &str) -> Scalar {
+    let value = match text {
+        "" | "~" | "null" | "Null" | "NULL" => Value::Null,
+        "true" | "True" | "TRUE" => Value::Bool(true),
+        "false" | "False" | "FALSE" => Value::Bool(false),
+        _ => return number(text).unwrap_or_else(|| fine(Value::String(text.to_owned()))),
+    };
+    fine(value)
+}
+
+fn fine(value: Value) -> Scalar {
+    Scalar { value, wrong: None }
+}
+
+/// `None` if the word is no number of the core schema.
+fn number(text: &str) -> Option<Scalar> {
+    static OTHER: LazyLock<Option<Regex>> = LazyLock::new(|| {
+        let infinite = r"[-+]?\.(inf|Inf|INF)|\.(nan|NaN|NAN)";
+        Regex::new(&format!(r"^({infinite}|0x[0-9a-fA-F]+|0o[0-7]+)$")).ok()
+    });
+    static DECIMAL: LazyLock<Option<Regex>> =
+        LazyLock::new(|| Regex::new(r"^([-+]?)([0-9]*)(?:\.([0-9]*))?([eE][-+]?[0-9]+)?$").ok());
+    let wrong = |message, hint: &str| {
+        let wrong = Some((message, hint.to_owned()));
+        Some(Scalar { value: Value::String(text.to_owned()), wrong })
+    };
+    if OTHER.as_ref()?.is_match(text) {
+        let hint = "write it so, or put it in quotes if it is text";
+        return wrong("a plan has decimal numbers only, and no infinite ones", hint);
+    }
+    let parts = DECIMAL.as_ref()?.captures(text)?;
+    let part = |nth| parts.get(nth).map(|part: regex::Match<'_>| part.as_str());
+    let (whole, fraction) = (part(2).unwrap_or_default(), part(3));
+    if whole.is_empty() && fraction.is_none_or(str::is_empty) {
+        return None;
+    }
+    // JSON has a digit on both sides of the point, no plus and no leading zero.
+    let sign = part(1).filter(|sign| *sign == "-").unwrap_or_default();
+    let digits = match whole.trim_start_matches('0') {
+        "" => "0",
+        digits => digits,
+    };
+    let fraction = match fraction {
+        None => String::new(),
+        Some("") => ".0".to_owned(),
+        Some(fraction) => format!(".{fraction}"),
+    };
+    let number = format!("{sign}{digits}{fraction}{}", part(4).unwrap_or_default());
+    if whole.len() > 1 && whole.starts_with('0') {
+        let hint = format!("write {number}, or put it in quotes if it is text");
+        return wrong("a number with a leading zero is octal to some and decimal to others", &hint);
+    }
+    if !fits_double(&number) {
+        return wrong("this number is too large for a double", "put it in quotes");
+    }
+    Some(fine(Value::Number(number)))
 }

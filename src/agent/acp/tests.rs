@@ -1,7 +1,7 @@
 //! The reader on recorded sessions of real agents over the protocol.
 
 use super::*;
-use crate::agent::{heard::EarlierUsage, recorded};
+use crate::agent::{heard::EarlierUsage, tests::recorded};
 
 /// All that is heard of a recorded session, up to its first error or the end of its first turn.
 fn read(name: &str) -> Heard {

@@ -7,7 +7,7 @@ use descent_core::{
 use serde_json::json;
 
 use super::*;
-use crate::agent::{heard::EarlierUsage, recorded};
+use crate::agent::{heard::EarlierUsage, tests::recorded};
 
 /// All that is heard of a recorded session, up to the end of its turn.
 fn read(name: &str) -> Heard {

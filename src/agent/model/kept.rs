@@ -7,11 +7,16 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use descent_core::state::Usage;
 use serde::{Deserialize, Serialize};
 
-use crate::{agent::directory, config::provider::Provider, files, model::ModelAnswer};
+use crate::{
+    agent::directory::{self, ANSWERS},
+    config::provider::Provider,
+    files,
+    model::ModelAnswer,
+};
 
-const NAME: &str = "answers.json";
 /// Three answers of the greatest length, in which each byte may be escaped.
 const BYTES_MAX: u64 = 8 << 20;
 
@@ -37,7 +42,7 @@ impl KeptAnswers {
     /// Those that are there, else none; `prompt` is the first question of a new talk.
     pub(super) fn open(dir: &Path, bound: &str, provider: &Provider, prompt: &str) -> Self {
         let asked = provider.line();
-        let path = dir.join(NAME);
+        let path = dir.join(ANSWERS);
         let found = read(&path);
         let found = found.filter(|record| record.bound == bound && record.asked == asked);
         let record = found.unwrap_or_else(|| KeptRecord {
@@ -59,8 +64,14 @@ impl KeptAnswers {
         self.record.answers.get(nth).cloned()
     }
 
-    pub(super) fn answers(&self) -> &[ModelAnswer] {
-        &self.record.answers
+    /// The usage of the answers that are there. That of a try without an answer is forgotten with a kill of the loop.
+    pub(super) fn usage(&self) -> Usage {
+        let mut used = Usage::default();
+        for answer in &self.record.answers {
+            let (tokens, is_estimated) = (answer.tokens.tokens(), answer.tokens.is_estimated);
+            used.add(&Usage { calls: 1, tokens, is_estimated, ..Usage::default() });
+        }
+        used
     }
 
     /// Keeps one more answer; it is durable when this returns.
@@ -74,11 +85,6 @@ fn read(path: &Path) -> Option<KeptRecord> {
     let bytes = files::read(path, BYTES_MAX).ok()?;
     let record: KeptRecord = serde_json::from_slice(&bytes).ok()?;
     (record.schema == SCHEMA).then_some(record)
-}
-
-/// Removes the answers in a directory: another talk for the same purpose asks anew.
-pub(in crate::agent) fn forget(dir: &Path) -> io::Result<()> {
-    files::remove(&dir.join(NAME))
 }
 
 #[cfg(test)]
@@ -120,7 +126,7 @@ mod tests {
             let other = KeptAnswers::open(dir.path(), bound, &provider(model), "tomorrow");
             assert_eq!((other.answer(0), other.prompt()), (None, "tomorrow"));
         }
-        std::fs::write(dir.path().join(NAME), "{\"schema\"").unwrap();
+        std::fs::write(dir.path().join(ANSWERS), "{\"schema\"").unwrap();
         let torn = KeptAnswers::open(dir.path(), "A1.1/c", &provider("m"), "later");
         assert_eq!(torn.answer(0), None);
     }

@@ -229,7 +229,6 @@ async fn real_run(
         measuring: Arc::new(|_, _| ()),
         usage: Default::default(),
         held: crate::driver::PendingOutcomes::default(),
-        unneeded: crate::agent::UnneededDirs::default(),
         sessions: crate::driver::Sessions::default(),
         evidence: Arc::new(crate::evidence::EvidenceStore::of(&place, Box::new(|_| ()))),
     };

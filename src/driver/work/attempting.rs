@@ -1,9 +1,9 @@
-//! Attempts: made in a workspace to their end, and their outcomes kept.
+//! Attempts: made in a workspace to their end, and their outcomes and changes kept.
 
 use std::{convert::Infallible, path::PathBuf, sync::Arc};
 
 use descent_core::{
-    event::{Input, Outcome, Product},
+    event::{Input, NotTaken, Outcome, Product},
     prompt::{self, Ending, TreeStart},
     state::Usage,
     verdict::CommandEnd,
@@ -12,24 +12,21 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    Attempting,
-    kept::{has_room, keep_failed, made, may_have_changed, without_room},
-    message,
-    thinking::{self, shell_faults},
-    told::{PromptRequest, ToldPrompt},
+    Attempting, PromptRequest, ToldPrompt, consult, consult::shell_faults, has_room, message,
 };
 use crate::{
     agent::{self, AgentError, Begun, LiveUsage, Maker, SessionRecord},
     clock::to_next_poll,
     driver::{
-        blocking::{blocking, with_trees},
-        leftovers::note_of,
+        executor::{blocking, with_trees},
+        resume::note_of,
     },
     evidence::EvidenceKeeper,
     failure::Failure,
     secrets,
     shape::{Shape, ShapeError},
-    workspace::{MissingPlace, WorkspaceError},
+    space,
+    workspace::{self, MadeChange, MissingPlace},
 };
 
 pub(super) async fn attempt(
@@ -69,17 +66,18 @@ async fn make(
         Err(outcome) => return Ok(MadeAttempt::Ended(outcome)),
     };
     let (executor, maker) = (&a.executor, a.maker()?);
-    let (workspaces, slot, base) = (executor.workspaces.clone(), a.slot, a.intent.base.clone());
+    let (slot, base) = (a.slot, a.intent.base.clone());
     let goes_on = session.is_some();
     // A model that is asked works in no directory.
     let needs_tree = goes_on && !matches!(maker, Maker::Model(_));
-    let dir =
-        with_trees(&executor.workspaces, move || match goes_on && workspaces.is_as_given(slot) {
+    let dir = with_trees(&executor.workspaces, move |workspaces| {
+        match goes_on && workspaces.is_as_given(slot) {
             true => workspaces.as_left(slot).map(Some),
             false if needs_tree => Ok(None),
             false => workspaces.for_attempt(slot, base.as_ref()).map(Some),
-        });
-    let Some(dir) = dir.await?? else {
+        }
+    });
+    let Some(dir) = dir.await? else {
         return Ok(MadeAttempt::NoSession);
     };
     let setup = executor.workspaces.setup().filter(|_| dir.is_new).map(str::to_owned);
@@ -98,10 +96,9 @@ async fn make(
         bindings: prompt::bindings(&a.world, &a.intent),
         usage: usage.clone(),
         session,
-        reusable: executor.unneeded.take(&a.world.state.run.in_flight),
         setup,
         shape,
-        question: thinking::form(a),
+        question: consult::form(a),
         context,
     }
     .without_secrets();
@@ -144,7 +141,7 @@ async fn told(a: &Attempting, start: TreeStart, tree: PathBuf) -> Result<ToldPro
     };
     let (world, intent, now) = (a.world.clone(), a.intent.clone(), executor.clock.now());
     let tell = move || {
-        ToldPrompt::of(&PromptRequest {
+        Ok(ToldPrompt::of(&PromptRequest {
             place: &executor.place,
             workspaces: Some(&executor.workspaces),
             world: &world,
@@ -154,12 +151,12 @@ async fn told(a: &Attempting, start: TreeStart, tree: PathBuf) -> Result<ToldPro
             ending,
             tree: &tree,
             agents: &executor.agents,
-        })
+        }))
     };
-    match ending {
-        // The words of a project are read from its files.
-        Ending::Answer => blocking(tell).await,
-        _ => with_trees(&a.executor.workspaces, tell).await,
+    match (ending, a.executor.workspaces.trees()) {
+        (_, None) if ending != Ending::Answer => tell(),
+        // Git is asked, or the words of the project are read from its files.
+        _ => blocking(tell).await,
     }
 }
 
@@ -174,7 +171,7 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
         }
         if outcome.is_success() && a.is_plan {
             outcome.shell_faults = shell_faults(&outcome, a.executor.agents.worker().is_some());
-            outcome.facts = thinking::facts(&a, &outcome);
+            outcome.facts = consult::facts(&a, &outcome);
         } else if outcome.may_land() && !a.is_thinking() {
             if let Some(mut made) = made(&a, &message)? {
                 secrets::hide_in_each(&mut made.files);
@@ -190,23 +187,16 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
             secrets::hide_in_each(&mut changed);
             (outcome.changed, outcome.not_taken) = (Arc::new(changed), not_taken);
         }
-        let dir = a.dir();
         // From here on a loop after a crash uses this record and repeats nothing.
-        agent::record(&dir, &a.intent, &outcome, is_paid)?;
-        if !is_paid && outcome.is_success() {
-            a.executor.unneeded.offer(&a.intent.id, &dir);
-        }
+        agent::record(&a.dir(), &a.intent, &outcome, is_paid)?;
         Ok(Some(Input::Ended {
             attempt: a.intent.id,
             epoch: a.intent.epoch,
             outcome: Box::new(outcome),
         }))
     };
-    let kept = if is_paid {
-        blocking(keep).await?
-    } else {
-        with_trees(&executor.workspaces, keep).await?
-    };
+    let takes_long = is_paid || executor.workspaces.trees().is_some();
+    let kept = if takes_long { blocking(keep).await } else { keep() };
     if kept.is_ok() {
         // The loop hears of it in the same turn: until then a stop knows that it is being recorded.
         executor.held.drop(&intent);
@@ -222,7 +212,7 @@ async fn shape(a: &Attempting) -> Result<Result<Option<Shape>, Box<Outcome>>, Fa
     let Some(schema) = task.and_then(|task| task.spec.output_schema.clone()) else {
         return Ok(Ok(None));
     };
-    let compiled = blocking(move || Shape::compile(&schema)).await?;
+    let compiled = blocking(move || Ok(Shape::compile(&schema))).await?;
     Ok(compiled.map(Some).map_err(|error| Box::new(not_begun(&error))))
 }
 
@@ -239,8 +229,8 @@ async fn start(a: &Attempting) -> Result<(TreeStart, Vec<PathBuf>), Failure> {
     else {
         return Ok(clean);
     };
-    let (workspaces, slot) = (a.executor.workspaces.clone(), a.slot);
-    let start = with_trees(&a.executor.workspaces, move || {
+    let slot = a.slot;
+    let start = with_trees(&a.executor.workspaces, move |workspaces| {
         let Some(trees) = workspaces.trees() else {
             return Ok(clean);
         };
@@ -249,19 +239,20 @@ async fn start(a: &Attempting) -> Result<(TreeStart, Vec<PathBuf>), Failure> {
             (TreeStart::Laid(_), Some(_)) => trees.changed_in_slot(slot)?,
             _ => Vec::new(),
         };
-        Ok::<_, WorkspaceError>((start, laid))
+        Ok((start, laid))
     });
-    Ok(start.await??)
+    start.await
 }
 
 /// Notes what `setup` changed, which is no part of the attempt's change.
 async fn note_setup(a: &Attempting, laid: Vec<PathBuf>) -> Result<(), Failure> {
-    let (workspaces, slot, base) = (a.executor.workspaces.clone(), a.slot, a.intent.base.clone());
-    let note = with_trees(&a.executor.workspaces, move || match (workspaces.trees(), base) {
-        (Some(trees), Some(base)) => trees.note_setup(slot, &base, laid),
-        _ => Ok(()),
-    });
-    Ok(note.await??)
+    let (slot, base) = (a.slot, a.intent.base.clone());
+    let note =
+        with_trees(&a.executor.workspaces, move |workspaces| match (workspaces.trees(), base) {
+            (Some(trees), Some(base)) => trees.note_setup(slot, &base, laid),
+            _ => Ok(()),
+        });
+    note.await
 }
 
 /// Hands on the usage of an attempt under way: a limit may be set at any time.
@@ -280,3 +271,60 @@ async fn follow(a: &Attempting, usage: &LiveUsage) -> Infallible {
         last = usage;
     }
 }
+
+/// Whether an attempt that failed may have changed files. A transient one is made again, and one that was not run did
+/// nothing.
+pub(super) fn may_have_changed(how: &CommandEnd) -> bool {
+    match how {
+        CommandEnd::Exit(code) => *code != TRANSIENT,
+        CommandEnd::Signal(_) | CommandEnd::TimedOut => true,
+        CommandEnd::NotRun(_) => false,
+    }
+}
+
+/// The content of the workspace, as a commit that outlives it.
+pub(super) fn made(a: &Attempting, message: &str) -> Result<Option<MadeChange>, Failure> {
+    let (Some(base), Some(trees)) = (&a.intent.base, a.executor.workspaces.trees()) else {
+        return Ok(None);
+    };
+    let at = workspace::time_of(&a.intent.at);
+    let made = trees.made(a.slot, base, message, at)?;
+    if let Product::Commit(commit) = &made.product {
+        trees.keep_made(&a.intent.id, commit, base)?;
+    }
+    Ok(Some(made))
+}
+
+/// The files that a failed attempt changed, and what no commit takes of the others. It is only for a person to look at,
+/// so an obstacle is no error.
+pub(super) fn keep_failed(a: &Attempting, message: &str) -> (Vec<String>, NotTaken) {
+    let (Some(base), Some(trees)) = (&a.intent.base, a.executor.workspaces.trees()) else {
+        return Default::default();
+    };
+    let at = workspace::time_of(&a.intent.at);
+    let kept = trees.keep_failed(&a.intent.id, a.slot, base, message, at);
+    kept.unwrap_or_else(|error| {
+        tracing::warn!(%error, attempt = %a.intent.id, "the change of a failed attempt is not kept");
+        Default::default()
+    })
+}
+
+/// A failure on a full disk proves nothing about the atom: it is retried like any transient
+/// failure.
+pub(super) fn without_room(outcome: Outcome, places: [&PathBuf; 2]) -> Outcome {
+    if outcome.how == CommandEnd::Exit(0) {
+        return outcome;
+    }
+    match places.into_iter().find(|place| space::is_used_up(place)) {
+        None => outcome,
+        Some(place) => Outcome {
+            how: CommandEnd::Exit(TRANSIENT),
+            agent_end: None,
+            last_line: Some(format!("no room is left on the disk of {}", place.display())),
+            ..outcome
+        },
+    }
+}
+
+/// The exit code that asks for a retry, by the contract.
+const TRANSIENT: i32 = 75;

@@ -1,30 +1,44 @@
-//! Questions to judging roles: asked once, the answer on the disk before the loop acts on it.
+//! Questions to judging roles: asked once, the answer on the disk before the loop acts on it. The form of the answers of
+//! planners and probes, and faults that the core cannot see.
 //!
 //! Not here: which question, and what an answer means (the core).
 
-use std::{path::Path, time::Duration};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
 
 use descent_core::{
     assessment, doc,
+    doc::Node,
     event::{ConsultAnswer, ConsultEnd, Input, Outcome},
-    fragment::delta,
+    finding,
+    fragment::{self, delta, delta::DeltaRequest},
     graph::unjudged,
-    id::{AtomId, AttemptId},
+    id::{AtomId, AttemptId, ConsultId},
+    judging::{PlanFacts, PlanQuestions},
     phase_summary,
     prompt::{self, Prompt, RatedDifference, RatingInputs},
     rating,
-    state::{Consult, Intent, Leaf, Role, SideEffect, Usage},
+    state::{Constraints, Consult, Intent, Leaf, Role, SideEffect, Usage, check::Pattern},
     step::run_end,
     validation, wording,
     world::{Session, World},
 };
 use tokio_util::sync::CancellationToken;
 
-use super::{has_room, thinking::DeltaLook};
+use super::{Attempting, has_room};
 use crate::{
-    agent::{self, AttemptJob, QUESTION_SLOT, QuestionForm},
-    driver::{blocking::blocking, executor::RealExecutor, leftovers::note_of_consult},
+    agent::{self, AttemptJob, ObjectJudge, QUESTION_SLOT, QuestionForm},
+    driver::{
+        executor::{RealExecutor, blocking, with_trees},
+        resume::note_of_consult,
+    },
     failure::Failure,
+    judging::PlanPlace,
+    store,
     workspace::Checkout,
 };
 
@@ -61,7 +75,7 @@ pub(super) async fn consult(
 ) -> Result<Option<Input>, Failure> {
     let intent = intent_of(&c.consult);
     let (attempts, its) = (c.executor.place.attempts(), intent.clone());
-    let known = blocking(move || agent::finished(&attempts, &its)).await?;
+    let known = blocking(move || Ok(agent::finished(&attempts, &its))).await?;
     let outcome = match known {
         // It was answered before the loop died: nobody is asked twice.
         Some(outcome) => outcome,
@@ -70,7 +84,14 @@ pub(super) async fn consult(
             None => return Ok(None),
         },
     };
-    Ok(Some(Input::Consulted { consult: c.consult.id, end: Box::new(end_of(outcome)) }))
+    let end = ConsultEnd {
+        answer: agent::answer_of(&outcome),
+        usage: outcome.usage,
+        duration_ms: outcome.duration_ms,
+        facts: outcome.facts,
+        shell_faults: outcome.shell_faults,
+    };
+    Ok(Some(Input::Consulted { consult: c.consult.id, end: Box::new(end) }))
 }
 
 async fn ask(
@@ -81,7 +102,7 @@ async fn ask(
     let executor = &c.executor;
     let (workspaces, commit) = (executor.workspaces.clone(), c.consult.commit.clone());
     let made =
-        blocking(move || workspaces.for_checks(Checkout::Consult, commit.as_ref())).await??;
+        blocking(move || Ok(workspaces.for_checks(Checkout::Consult, commit.as_ref())?)).await?;
     let tree = made.path;
     let Some((prompt, form)) = question(c, &tree).await? else {
         return Ok(None);
@@ -103,7 +124,7 @@ async fn ask(
         outcome.shell_faults = look.shell_faults(&node);
     }
     let kept = outcome.clone();
-    blocking(move || agent::record(&dir, &intent, &kept, true)).await??;
+    blocking(move || Ok(agent::record(&dir, &intent, &kept, true)?)).await?;
     Ok(Some(outcome))
 }
 
@@ -183,8 +204,7 @@ fn look_at(c: &Consulting, tree: &Path) -> DeltaLook {
     DeltaLook {
         world: c.world.clone(),
         consult: c.consult.id.clone(),
-        tree: tree.to_owned(),
-        path: c.executor.environment.path(),
+        place: PlanLook::new(Some(tree.to_owned()), &c.executor, &c.world),
         has_worker: c.executor.agents.worker().is_some(),
     }
 }
@@ -215,20 +235,116 @@ async fn of_leaf(c: &Consulting) -> Result<Option<PutQuestion>, Failure> {
 async fn difference(c: &Consulting, scope: Option<String>) -> Result<RatedDifference, Failure> {
     let start = c.world.state.run.started_from.as_ref();
     let from = start.map(|start| start.commit.clone());
-    let (workspaces, to) = (c.executor.workspaces.clone(), c.consult.commit.clone());
-    let difference = blocking(move || match (workspaces.trees(), from, to) {
-        (Some(trees), Some(from), Some(to)) => trees.difference(&from, &to, scope.as_deref()),
-        _ => Ok(RatedDifference::default()),
+    let to = c.consult.commit.clone();
+    let difference = with_trees(&c.executor.workspaces, move |workspaces| {
+        match (workspaces.trees(), from, to) {
+            (Some(trees), Some(from), Some(to)) => trees.difference(&from, &to, scope.as_deref()),
+            _ => Ok(RatedDifference::default()),
+        }
     });
-    Ok(difference.await??)
+    difference.await
 }
 
-fn end_of(outcome: Outcome) -> ConsultEnd {
-    ConsultEnd {
-        usage: outcome.usage.clone(),
-        duration_ms: outcome.duration_ms,
-        facts: outcome.facts.clone(),
-        shell_faults: outcome.shell_faults.clone(),
-        answer: agent::answer_of(&outcome),
+/// The form of the answer of an attempt that only thinks.
+pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
+    let (schema, fault): (String, ObjectJudge) = if a.intent.role == Role::Probe {
+        let fault = |object: &str| finding::read(object).err();
+        (finding::SCHEMA.to_owned(), Arc::new(fault))
+    } else if a.is_plan {
+        let (world, intent, look) = (a.world.clone(), a.intent.clone(), PlanLook::of(a));
+        let fault = move |object: &str| {
+            let asked = world.fragment_request(&intent);
+            fragment::fault(asked, object, |questions| look.facts(questions))
+        };
+        (fragment::schema(), Arc::new(fault))
+    } else {
+        return None;
+    };
+    Some(QuestionForm { role: a.intent.role, schema, fault })
+}
+
+/// The place in which a plan would be carried out.
+pub(super) struct PlanLook {
+    /// Unknown where an attempt has no tree: everything counts as being there then.
+    project: Option<PathBuf>,
+    path: OsString,
+    constraints: Constraints,
+}
+
+impl PlanLook {
+    pub(super) fn new(project: Option<PathBuf>, executor: &RealExecutor, world: &World) -> Self {
+        let constraints = world.state.objective.constraints.clone();
+        Self { project, path: executor.environment.path(), constraints }
+    }
+
+    /// The tree of an attempt.
+    fn of(a: &Attempting) -> Self {
+        let project = a.executor.workspaces.as_left(a.slot).ok().map(|dir| dir.path);
+        Self::new(project, &a.executor, &a.world)
+    }
+
+    fn facts(&self, questions: PlanQuestions) -> PlanFacts {
+        let Some(project) = &self.project else {
+            return PlanFacts::default();
+        };
+        let place = PlanPlace { project, path: &self.path, constraints: &self.constraints };
+        place.facts(questions)
+    }
+}
+
+/// The things that a plan names and the machine lacks.
+pub(super) fn facts(a: &Attempting, outcome: &Outcome) -> PlanFacts {
+    PlanLook::of(a).facts(fragment::questions(outcome))
+}
+
+/// Faults of a plan that the core cannot see.
+pub(super) fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
+    let without = if has_worker { Vec::new() } else { fragment::without_action(outcome) };
+    unseen(&fragment::patterns(outcome), without)
+}
+
+fn unseen(patterns: &[Pattern], without_action: Vec<String>) -> Vec<(String, String)> {
+    let patterns = store::pattern_faults(patterns).into_iter();
+    let patterns = patterns.map(|fault| (fault.pointer, fault.message));
+    let what = "it has no `action`, and there is no worker to do it";
+    let nobody = without_action.into_iter().map(|at| (at, what.to_owned()));
+    patterns.chain(nobody).collect()
+}
+
+/// A refiner's change beside the plan that it changes, and the place in which it would be carried out.
+pub(super) struct DeltaLook {
+    pub(super) world: World,
+    pub(super) consult: ConsultId,
+    pub(super) place: PlanLook,
+    pub(super) has_worker: bool,
+}
+
+impl DeltaLook {
+    fn request(&self) -> DeltaRequest<'_> {
+        DeltaRequest { state: &self.world.state, graph: &self.world.graph, consult: &self.consult }
+    }
+
+    pub(super) fn facts(&self, answer: &Node) -> PlanFacts {
+        self.place.facts(delta::questions(self.request(), answer))
+    }
+
+    pub(super) fn shell_faults(&self, answer: &Node) -> Vec<(String, String)> {
+        let without = if self.has_worker {
+            Vec::new()
+        } else {
+            delta::without_action(self.request(), answer)
+        };
+        unseen(&delta::patterns(self.request(), answer), without)
+    }
+
+    /// # Errors
+    /// What keeps an answer from being a change, in words to mend it by.
+    pub(super) fn fault(&self, answer: &Node) -> Result<(), String> {
+        let judged = delta::judge(self.request(), answer, &self.facts(answer));
+        let mut faults = judged.err().unwrap_or_default();
+        let unseen = self.shell_faults(answer);
+        faults.extend(fragment::faults_of_shell(&unseen));
+        let lines: Vec<String> = faults.iter().map(fragment::line).collect();
+        if lines.is_empty() { Ok(()) } else { Err(lines.join("; ")) }
     }
 }

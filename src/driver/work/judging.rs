@@ -18,15 +18,14 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use super::has_room;
 use crate::{
-    driver::{blocking::with_trees, executor::RealExecutor},
+    driver::executor::{RealExecutor, with_trees},
     evidence::EvidenceKeeper,
     failure::{Failure, Lack, exit},
     process::{Programs, environment::Environment},
     space,
     verify::{self, MeasureContext},
-    workspace::{Checkout, WorkDir, Workspaces},
+    workspace::{Checkout, Workspaces},
 };
 
 /// How long `setup` may take in a checkout for checks.
@@ -46,22 +45,21 @@ pub(super) struct Judging {
 
 pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Input>, Failure> {
     let (scope, onto) = (j.scope.clone(), j.onto.clone());
-    let (workspaces, head) = (j.executor.workspaces.clone(), onto.clone());
-    let theirs = workspaces.clone();
+    let (workspaces, head) = (&j.executor.workspaces, onto.clone());
     let mut judged = judge_in_checkout(&j, &cancel).await;
     let is_unexplained = judged.as_ref().is_err_and(|failure| failure.cause.is_none());
-    if is_unexplained && matches!(scope, Scope::Atom(_)) && theirs.missing().is_none() {
+    if is_unexplained && matches!(scope, Scope::Atom(_)) && workspaces.missing().is_none() {
         // The repository may have been away for a moment.
         judged = judge_in_checkout(&j, &cancel).await;
     }
     match (judged, scope) {
         (Err(failure), Scope::Atom(attempt)) => {
             // If the repository is in order, the candidate itself cannot be checked out.
-            let is_sound = with_trees(&theirs, move || match head {
+            let is_sound = with_trees(workspaces, move |workspaces| match head {
                 Some(head) if workspaces.missing().is_none() => {
-                    workspaces.head_is_there(&head).unwrap_or(false)
+                    Ok(workspaces.head_is_there(&head).unwrap_or(false))
                 }
-                _ => false,
+                _ => Ok(false),
             });
             if failure.cause.is_some() || !is_sound.await? {
                 return Err(failure);
@@ -111,21 +109,19 @@ impl Judging {
             prepare_checkout(workspaces, kind, commit, environment, &**programs, &mark, cancel)
         };
         let prepared = prepare().await?;
-        let CheckoutOutcome::SetupFailedOnReused(_) = prepared else {
-            return Ok(prepared);
-        };
-        self.remove(kind).await?;
-        prepare().await
+        if let CheckoutOutcome::SetupFailed { is_reused: true, .. } = prepared {
+            self.remove(kind).await?;
+            return prepare().await;
+        }
+        Ok(prepared)
     }
 
     /// Removes the checkout, so that the next one is made anew, and returns its parent directory.
     async fn remove(&self, kind: Checkout) -> Result<Option<PathBuf>, Failure> {
-        let workspaces = self.executor.workspaces.clone();
-        let remove = move || {
-            let trees = workspaces.trees();
-            trees.map(|trees| trees.remove_checks(kind)).transpose()
+        let remove = move |workspaces: &Workspaces| {
+            workspaces.trees().map(|trees| trees.remove_checks(kind)).transpose()
         };
-        Ok(with_trees(&self.executor.workspaces, remove).await??)
+        with_trees(&self.executor.workspaces, remove).await
     }
 
     /// Whether an attempt would fail by a measurement in a reused checkout: an earlier tree may
@@ -153,14 +149,13 @@ impl Judging {
         let start = start.map(|start| start.commit.clone());
         let is_the_start = start == self.commit;
         let on_start = if is_the_start {
-            CheckoutOutcome::SetupFailed(seen.clone())
+            CheckoutOutcome::SetupFailed { seen: seen.clone(), is_reused: false }
         } else {
             self.prepare(Checkout::Pristine, start, cancel).await?
         };
         Ok(match on_start {
             CheckoutOutcome::Cancelled => None,
-            CheckoutOutcome::SetupFailed(on_start)
-            | CheckoutOutcome::SetupFailedOnReused(on_start) => {
+            CheckoutOutcome::SetupFailed { seen: on_start, .. } => {
                 let message = setup_failed(&self.executor.workspaces, &on_start).message;
                 let lines = on_start.excerpt.lines().map(str::trim);
                 let last = lines.rev().find(|line| !line.is_empty());
@@ -205,7 +200,7 @@ async fn judge_in_checkout(
         let checked = match j.prepare(kind, j.commit.clone(), cancel).await {
             Ok(CheckoutOutcome::Ready(checked)) => checked,
             Ok(CheckoutOutcome::Cancelled) => return Ok(None),
-            Ok(CheckoutOutcome::SetupFailed(seen) | CheckoutOutcome::SetupFailedOnReused(seen)) => {
+            Ok(CheckoutOutcome::SetupFailed { seen, .. }) => {
                 return j.after_failed_setup(seen, cancel).await;
             }
             Err(failure) => return too_small(j, kind, failure).await,
@@ -287,10 +282,11 @@ async fn too_small(
 #[derive(Debug)]
 pub enum CheckoutOutcome {
     Ready(ReadyCheckout),
-    SetupFailed(Measurement),
-    /// It failed in a reused checkout, where an earlier tree may have left the cause behind: that
-    /// proves nothing.
-    SetupFailedOnReused(Measurement),
+    /// In a reused checkout that proves nothing: an earlier tree may have left the cause behind.
+    SetupFailed {
+        seen: Measurement,
+        is_reused: bool,
+    },
     Cancelled,
 }
 
@@ -300,9 +296,7 @@ impl CheckoutOutcome {
         match self {
             CheckoutOutcome::Ready(checked) => Ok(Some(checked)),
             CheckoutOutcome::Cancelled => Ok(None),
-            CheckoutOutcome::SetupFailed(seen) | CheckoutOutcome::SetupFailedOnReused(seen) => {
-                Err(setup_failed(workspaces, &seen))
-            }
+            CheckoutOutcome::SetupFailed { seen, .. } => Err(setup_failed(workspaces, &seen)),
         }
     }
 }
@@ -315,12 +309,6 @@ pub struct ReadyCheckout {
     pub is_reused: bool,
     /// How long `setup` took now, if it was run.
     pub setup_ms: Option<u64>,
-}
-
-impl ReadyCheckout {
-    fn without_setup(made: WorkDir) -> Self {
-        Self { at: made.path, is_reused: made.is_reused, setup_ms: None }
-    }
 }
 
 fn setup_failed(workspaces: &Workspaces, seen: &Measurement) -> Failure {
@@ -346,14 +334,15 @@ pub async fn prepare_checkout(
     mark: &str,
     cancel: &CancellationToken,
 ) -> Result<CheckoutOutcome, Failure> {
-    let inner = workspaces.clone();
-    let made = with_trees(workspaces, move || inner.for_checks(kind, commit.as_ref())).await??;
-    let (true, Some(setup)) = (made.is_new, workspaces.setup()) else {
-        return Ok(CheckoutOutcome::Ready(ReadyCheckout::without_setup(made)));
+    let make = move |workspaces: &Workspaces| workspaces.for_checks(kind, commit.as_ref());
+    let made = with_trees(workspaces, make).await?;
+    let ready = |setup_ms| {
+        let (at, is_reused) = (made.path.clone(), made.is_reused);
+        Ok(CheckoutOutcome::Ready(ReadyCheckout { at, is_reused, setup_ms }))
     };
-    let check = Check::command(setup);
-    let Some(rule) = check.leaf() else {
-        return Ok(CheckoutOutcome::Ready(ReadyCheckout::without_setup(made)));
+    let check = workspaces.setup().filter(|_| made.is_new).map(Check::command);
+    let Some(rule) = check.as_ref().and_then(Check::leaf) else {
+        return ready(None);
     };
     let bench = MeasureContext {
         at: &made.path,
@@ -370,18 +359,18 @@ pub async fn prepare_checkout(
     if verdict::of_leaf(rule, &seen) != Verdict::Pass {
         // A failure on a full disk proves nothing.
         has_room(&made.path)?;
-        return Ok(if made.is_reused {
-            CheckoutOutcome::SetupFailedOnReused(seen)
-        } else {
-            CheckoutOutcome::SetupFailed(seen)
-        });
+        return Ok(CheckoutOutcome::SetupFailed { seen, is_reused: made.is_reused });
     }
     if let Some(trees) = workspaces.trees() {
         trees.checks_are_set_up(kind, &made)?;
     }
-    Ok(CheckoutOutcome::Ready(ReadyCheckout {
-        at: made.path,
-        is_reused: made.is_reused,
-        setup_ms: Some(seen.duration_ms),
-    }))
+    ready(Some(seen.duration_ms))
+}
+
+pub(super) fn has_room(at: &Path) -> Result<(), Failure> {
+    if !space::is_used_up(at) {
+        return Ok(());
+    }
+    let message = format!("no room is left on the disk of {}", at.display());
+    Err(Failure::new("E-IO", exit::IO, message, "").lacking(Some(Lack::Space)))
 }

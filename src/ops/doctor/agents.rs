@@ -17,8 +17,7 @@ use crate::{
     agent::{AskedModel, last_object},
     config::{
         self, Config,
-        agent::{AgentLimits, ResolvedAgent, Transport},
-        preset::{LoginCheck, Preset},
+        agent::{AgentLimits, LoginCheck, Preset, ResolvedAgent, Transport},
         program::{ProgramLook, find_program, missing_program_in},
         provider::Provider,
     },
@@ -346,7 +345,7 @@ fn providers_tried(
         (_, true, true) => "holds answers to a schema".to_owned(),
         (_, true, false) => "answers, and holds no answer to a schema".to_owned(),
     };
-    let context = provider.context.or(server.context.map(|size| size.tokens));
+    let context = provider.context.or(server.context);
     let context = context.map(|tokens| format!("; {tokens} tokens fit")).unwrap_or_default();
     let found = format!("{}: {answers}{context}", provider.line());
     Ok(TriedProvider { found, fits })
@@ -375,7 +374,6 @@ fn question() -> ModelQuestion {
         system: String::new(),
         turns: vec![ModelTurn { by: Speaker::User, text: QUESTION.to_owned() }],
         schema: Some(schema()),
-        is_object: true,
         max_answer: ANSWER_TOKENS,
     }
 }

@@ -13,75 +13,33 @@ const QUOTE: &str = "put the whole text in quotes, or write it under `|`";
 /// An error of the parser: its rule, its message, and the remedy.
 pub(super) fn explain(kind: &ErrorKind) -> (&'static str, String, &'static str) {
     use ErrorKind as E;
-    let (message, hint) = match kind {
+    let hint = match kind {
         E::RecursionLimitExceeded => {
             return ("too-deep", "the nesting is deeper than is allowed".to_owned(), "nest less");
         }
-        E::MappingValueNotAllowed => {
-            ("a second `: ` in one line, or a line that is indented too far", QUOTE)
-        }
         E::UnknownAnchor | E::MissingAnchorOrAliasName => {
-            ("nothing above is named so by `&`", "a text or glob that begins with `*` needs quotes")
+            "a text or glob that begins with `*` needs quotes"
         }
-        E::UnknownQuotedScalarEscape | E::InvalidQuotedScalarHexEscape => (
-            "a backslash in double quotes begins an escape, and this is none",
-            "single quotes keep backslashes as they are: '\\d+'",
-        ),
-        E::InvalidMappingValueWhitespace => {
-            ("a blank belongs behind the `:`, and a tab is none", "put a blank there")
+        E::UnknownQuotedScalarEscape | E::InvalidQuotedScalarHexEscape => {
+            "single quotes keep backslashes as they are: '\\d+'"
         }
-        kind if is_tab(kind) => ("a tab cannot indent", "indent with spaces"),
-        E::InvalidBlockScalarHeader | E::ZeroBlockScalarIndent => {
-            ("the text of `|` or `>` begins in the next line", "put it there, indented")
+        kind if is_tab(kind) => "indent with spaces, no tabs",
+        E::SimpleKeyExpected | E::ExpectedBlockMappingKey | E::InvalidIndentation => {
+            "write `key: value`; what goes on in the next line is indented further"
         }
-        E::SimpleKeyExpected => (
-            "a key without its colon, or a text that goes on at the wrong indentation",
-            "write `key: value`; what goes on in the next line is indented further",
-        ),
-        E::InvalidTrailingDoubleQuotedScalar | E::InvalidTrailingSingleQuotedScalar => {
-            ("more text after the closing quote", QUOTE)
+        E::UnclosedQuotedScalar => "close the quote; the file may have been cut off",
+        E::UnclosedFlowCollection { .. } | E::MismatchedFlowCollectionEnd { .. } => {
+            "close what opens here; a text with a bracket needs quotes"
         }
-        E::UnclosedQuotedScalar => {
-            ("a quoted text is not closed", "close the quote; the file may have been cut off")
-        }
-        E::BlockSequenceEntryNotAllowed => {
-            ("a list cannot begin here", "begin it in a line of its own, each entry with `- `")
-        }
-        E::BomInsideDocument => ("a byte order mark inside of the text", "take it out"),
-        E::ExpectedBlockMappingKey => (
-            "a key is expected here",
-            "keys of one object stand one below the other, at the same indentation",
-        ),
-        E::ExpectedBlockSequenceEntry => (
-            "an entry `- ` is expected here",
-            "entries of one list stand one below the other, at the same indentation",
-        ),
-        E::ExpectedFlowMappingSeparator | E::ExpectedFlowSequenceSeparator => {
-            ("a comma or a closing bracket is expected here", "close what `{` or `[` opens")
-        }
-        E::InvalidIndentation
-        | E::InvalidQuotedScalarIndent
-        | E::InvalidFlowScalarIndent
-        | E::InvalidBlockScalarIndent => (
-            "what stands here is not indented as what it belongs to",
-            "indent it further than the key above, and as the first line of its text",
-        ),
-        E::MisplacedFlowCollectionEnd => ("a bracket closes what was not opened", QUOTE),
-        E::MismatchedFlowCollectionEnd { .. } | E::UnclosedFlowCollection { .. } => (
-            "this bracket is not closed, or by another kind of bracket",
-            "close what opens here; a text with a bracket needs quotes",
-        ),
-        E::CommentInterceptedScalar => ("a comment cuts this text in two", QUOTE),
-        E::UnexpectedCharacter { character } => {
-            let message = format!("no text begins with `{character}` unless it stands in quotes");
-            return ("yaml-syntax", message, QUOTE);
-        }
-        kind => {
-            let hint = "look at the indentation and the quotes of this line and of the one above";
-            return ("yaml-syntax", format!("this is no YAML: {kind}"), hint);
-        }
+        E::MappingValueNotAllowed
+        | E::InvalidTrailingDoubleQuotedScalar
+        | E::InvalidTrailingSingleQuotedScalar
+        | E::MisplacedFlowCollectionEnd
+        | E::CommentInterceptedScalar
+        | E::UnexpectedCharacter { .. } => QUOTE,
+        _ => "look at the indentation and the quotes of this line and of the one above",
     };
-    ("yaml-syntax", message.to_owned(), hint)
+    ("yaml-syntax", format!("this is no YAML: {kind}"), hint)
 }
 
 fn is_tab(kind: &ErrorKind) -> bool {

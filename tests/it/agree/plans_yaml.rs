@@ -124,7 +124,7 @@ fn texts_that_are_no_plan_are_refused_and_nothing_is_made() {
         ("", "<stdin>:1:1: /: the file is empty"),
         ("# nothing\n", "the file holds no value"),
         ("- a\n- b\n", "expected an object, found a list"),
-        ("a: b\n\tc: d\n", "<stdin>:2:1: /a: a tab cannot indent"),
+        ("a: b\n\tc: d\n", "<stdin>:2:1: /a: this is no YAML"),
         ("a: b\n---\nc: d\n", "<stdin>:2:1: /: a second document"),
     ] {
         with_stdin(&world, &["align", "-y", "-f", "-"], text).expect(65).says(words);

@@ -31,7 +31,7 @@ const FAULTS: [(&[&str], Follows); 28] = [
     (&["429:5ms", "--fault-times", "1"], Plan(2)),
     (&["429:1", "--fault-times", "1"], Plan(2)),
     (&["429:none", "--fault-times", "1"], Plan(2)),
-    (&["json"], Failure("")),
+    (&["json"], End("E-PROVIDER", "answers with application/json")),
     (&["no-usage"], Plan(1)),
     (&["empty"], Failure("")),
     (&["endless"], Failure("the answer does not end")),

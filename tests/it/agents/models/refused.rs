@@ -108,12 +108,12 @@ fn a_provider_is_no_worker() {
 #[test]
 fn a_question_that_would_be_cut_silently_is_refused_with_the_setting() {
     let world = World::new();
-    let model = Model::start(&world, &fragment(), &["--context", "1100"]);
-    configure(&world, &model, "chat", "/v1", "");
+    let model = Model::start(&world, &fragment(), &[]);
+    configure(&world, &model, "chat", "/v1", "context = 1100");
     align(&world, json!({}));
     let ran = run(&world).expect(69);
     let said = format!("{}{}", ran.stdout, ran.stderr);
-    assert!(said.contains("1100 fit") && said.contains("-c 32768"), "{said}");
+    assert!(said.contains("1100 fit") && said.contains("agents.thinker.context"), "{said}");
     assert!(world.state_text().contains("E-CONTEXT"));
     assert_eq!(model.questions().len(), 0);
     configure(&world, &model, "chat", "/v1", "context = 32768");
@@ -123,8 +123,8 @@ fn a_question_that_would_be_cut_silently_is_refused_with_the_setting() {
 #[test]
 fn doctor_tries_each_provider_with_one_question() {
     let world = World::new();
-    let model = Model::start(&world, &json!({"ok": true}), &["--context", "8192"]);
-    configure(&world, &model, "chat", "/v1", "");
+    let model = Model::start(&world, &json!({"ok": true}), &[]);
+    configure(&world, &model, "chat", "/v1", "context = 8192");
     let ran = start(&world, &["doctor", "--json"]).wait();
     let findings = ran.json()["findings"].clone();
     let findings = findings.as_array().unwrap().clone();

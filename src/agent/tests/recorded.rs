@@ -6,13 +6,13 @@ use std::{fs, path::Path};
 use descent_core::event::{AgentEnd, AgentLack};
 
 /// The lines of a session.
-pub(super) fn text(name: &str) -> String {
+pub(in crate::agent) fn text(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fixtures/agents/recorded");
     fs::read_to_string(folder.join(format!("{name}.ndjson"))).expect(name)
 }
 
 /// The end of a turn in a word.
-pub(super) fn kind(end: Option<&AgentEnd>) -> &'static str {
+pub(in crate::agent) fn kind(end: Option<&AgentEnd>) -> &'static str {
     match end {
         None => "none",
         Some(AgentEnd::Done) => "done",
