@@ -15,10 +15,9 @@ mod shell {
     pub mod git;
     pub mod process;
     pub mod secrets;
-    pub mod shell_words;
     pub mod space;
 }
-use shell::{failure, files, process, secrets, shell_words, space};
+use shell::{failure, files, process, secrets, space};
 
 use std::fs;
 use std::path::{Path, PathBuf};

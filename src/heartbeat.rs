@@ -14,9 +14,7 @@ mod tests;
 pub mod work;
 
 use std::{
-    fs::{File, Metadata},
-    io,
-    os::unix::fs::{FileExt, MetadataExt},
+    os::unix::fs::FileExt,
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
     thread::JoinHandle,
@@ -102,8 +100,7 @@ impl Heartbeat {
     pub fn start(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
         let path = path_in(&place.dir);
         let heartbeat = first(run, clock.now());
-        let mut file = HeartbeatFile::default();
-        file.write(&path, &heartbeat);
+        write(&path, &heartbeat);
         let shared = Arc::new(HeartbeatShared {
             activity: Mutex::new(LoopActivity {
                 turned_ms: heartbeat.awake_ms,
@@ -115,7 +112,7 @@ impl Heartbeat {
         let (inner, to) = (Arc::clone(&shared), path.clone());
         let thread = std::thread::Builder::new()
             .name("heartbeat".to_owned())
-            .spawn(move || keep_beating(&inner, file, &to, &*clock));
+            .spawn(move || keep_beating(&inner, &to, &*clock));
         // Without a thread there are no heartbeats, which proves nothing.
         Self { shared, path, thread: thread.ok() }
     }
@@ -166,7 +163,7 @@ fn path_in(dir: &Path) -> PathBuf {
     dir.join("heartbeat")
 }
 
-fn keep_beating(shared: &HeartbeatShared, mut file: HeartbeatFile, path: &Path, clock: &dyn Clock) {
+fn keep_beating(shared: &HeartbeatShared, path: &Path, clock: &dyn Clock) {
     let mut activity = shared.lock();
     while !activity.is_over {
         let now = clock::since_boot();
@@ -177,7 +174,7 @@ fn keep_beating(shared: &HeartbeatShared, mut file: HeartbeatFile, path: &Path, 
             heartbeat.at = clock.now().rfc3339();
             (heartbeat.awake_ms, heartbeat.total_ms) = (now.awake_ms, now.total_ms);
             // The lock is not held meanwhile: a slow disk must not delay the loop.
-            file.write(path, &heartbeat);
+            write(path, &heartbeat);
             activity = shared.lock();
         }
         if activity.is_over {
@@ -294,39 +291,19 @@ pub fn last_sign(view: &HeartbeatView, now: UnixMillis) -> UnixMillis {
     }
 }
 
-/// The file as it was opened for the last heartbeat.
-#[derive(Debug, Default)]
-struct HeartbeatFile {
-    open: Option<File>,
-}
-
-impl HeartbeatFile {
-    fn write(&mut self, path: &Path, heartbeat: &HeartbeatRecord) {
-        let Some(block) = block(heartbeat) else {
-            return;
-        };
-        if let Err(error) = self.write_block(path, &block) {
-            self.open = None;
-            tracing::debug!(%error, "no heartbeat");
-        }
-    }
-
-    fn write_block(&mut self, path: &Path, block: &[u8]) -> io::Result<()> {
-        let there = path.symlink_metadata().map(|meta| meta.ino()).ok();
-        // A write into a file with a second name would change another's file.
-        let is_ours = |meta: Metadata| Some(meta.ino()) == there && meta.nlink() == 1;
-        let is_there = |file: &File| file.metadata().is_ok_and(is_ours);
-        let open = self.open.take().filter(is_there);
-        let file = match open {
-            Some(file) => file,
-            None => files::open_or_make(path)?,
-        };
+/// A heartbeat that is not written is only missed.
+fn write(path: &Path, heartbeat: &HeartbeatRecord) {
+    let Some(block) = block(heartbeat) else {
+        return;
+    };
+    let written = files::open_or_make(path).and_then(|file| {
         if file.metadata()?.len() > BYTES as u64 {
             file.set_len(0)?;
         }
-        file.write_all_at(block, 0)?;
-        self.open = Some(file);
-        Ok(())
+        file.write_all_at(&block, 0)
+    });
+    if let Err(error) = written {
+        tracing::debug!(%error, "no heartbeat");
     }
 }
 

@@ -1,5 +1,5 @@
 //! The one door to child processes. Here: a shell runs the program of an attempt or a check, and
-//! the job's end takes everything that it started. `tool` runs our own helpers.
+//! the job's end takes everything that it started; also one that a signal stopped. `tool` runs our own helpers.
 //!
 //! Invariant: after [`run`] returned or was dropped, nothing that the job started runs on, except
 //! what the kernel can't end. Memory stays bounded whatever the job writes. A spawn never copies
@@ -7,65 +7,58 @@
 //! output means.
 #![allow(clippy::disallowed_methods)] // door: processes, their logs, and how long they take
 
-use std::ffi::OsString;
-use std::io;
-use std::path::PathBuf;
-use std::process::ExitStatus;
-use std::time::{Duration, Instant};
-
-use serde::{Deserialize, Serialize};
-use tokio::io::{AsyncRead, AsyncReadExt, DuplexStream};
-use tokio::process::ChildStdout;
-use tokio_util::sync::CancellationToken;
-
 pub mod capture;
 mod cgroup;
 pub mod detached;
 pub mod editor;
-pub mod ended;
 pub mod ending;
 pub mod environment;
-mod error;
-mod fence;
 mod fenced_place;
 #[cfg(target_os = "linux")]
 pub mod guard;
 mod guard_report;
 mod handle;
-mod known;
-mod leader;
 pub mod orphans;
-pub mod own_program;
-pub mod own_tag;
-mod peer;
 pub mod programs;
 pub mod project_paths;
-pub mod python;
 pub(crate) mod registry;
 mod spawn;
-mod stopped;
 mod table;
 mod tag;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
 pub mod timeouts;
-mod timer;
 pub mod tool;
 
-pub use capture::{Capture, WholeOutput};
-pub use ending::prepare;
-pub use error::SpawnError;
-pub use fenced_place::Fence;
-pub use known::KnownProcess;
-pub use orphans::sweep;
-pub use programs::Programs;
-pub(crate) use table::{boot_id, entry};
-pub use timer::Timer;
+use std::{
+    ffi::OsString,
+    io,
+    path::PathBuf,
+    process::ExitStatus,
+    time::{Duration, Instant},
+};
 
 use capture::{OutputLog, Sink};
 use ending::Method;
-use peer::{InputSource, Peer};
+use rustix::process::Signal;
+use serde::{Deserialize, Serialize};
+use table::{FIRST, ProcessEntry};
 use tag::Tag;
+use tokio::{
+    io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf},
+    process::{ChildStdin, ChildStdout},
+};
+use tokio_util::sync::CancellationToken;
+
+pub use capture::{Capture, WholeOutput};
+pub use ending::prepare;
+pub use fenced_place::Fence;
+pub use handle::OwnTag;
+pub use orphans::sweep;
+pub use programs::Programs;
+pub use spawn::SpawnError;
+pub use table::KnownProcess;
+pub(crate) use table::{boot_id, entry};
 
 const SHELL: &str = "/bin/sh";
 /// How long output is still read after the leader has ended and its remains were killed.
@@ -216,7 +209,7 @@ async fn run_with(
     let over = tokio::select! {
         biased;
         () = cancel.cancelled() => Completion::Cut(JobEnd::Cancelled),
-        how = stopped::or_timed_out(handle.processes.leader, job.timeout) => Completion::Cut(how),
+        how = stopped_or_timed_out(handle.processes.leader, job.timeout) => Completion::Cut(how),
         status = child.wait() => Completion::ByItself(status),
         () = output.read_on(&mut sink, &mut peer) => Completion::Cut(JobEnd::Cancelled),
         () = source.feed(input) => Completion::Cut(JobEnd::Cancelled),
@@ -295,4 +288,159 @@ async fn read<R: AsyncRead + Unpin>(from: &mut Option<R>, buffer: &mut [u8]) -> 
         *from = None;
     }
     count
+}
+
+// A timer for what happens beside a job.
+
+#[derive(Debug, Clone, Copy)]
+pub struct Timer(Instant);
+
+impl Timer {
+    #[must_use]
+    pub fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    #[must_use]
+    pub fn elapsed(self) -> Duration {
+        self.0.elapsed()
+    }
+}
+
+// Jobs that a signal has stopped, and that nobody continues: each would be waited for until its
+// time limit.
+
+const LOOK_EVERY: Duration = Duration::from_secs(5);
+/// Looks after which a program that has a terminal goes on no more: it asked there.
+const ASKING_LOOKS: u32 = 2;
+/// The same for any other: a person may have stopped it for a while.
+const LOOKS: u32 = 6;
+/// Processes of a job that are looked at.
+const PROCESSES_MAX: usize = 64;
+
+/// Returns when the command is stopped for good, with the signal that is likely to have done it, or its time is over. There
+/// is one timer, since each wakes the runtime.
+async fn stopped_or_timed_out(leader: u32, timeout: Duration) -> JobEnd {
+    let after = |pause| tokio::time::sleep(pause).deadline();
+    let (end, mut looks) = (after(timeout), 0);
+    loop {
+        let look = after(LOOK_EVERY);
+        tokio::time::sleep_until(look.min(end)).await;
+        if end <= look {
+            return JobEnd::TimedOut;
+        }
+        let mut left = PROCESSES_MAX;
+        let stopped = stopped(command(leader), &mut left);
+        looks = stopped.map_or(0, |_| looks + 1);
+        let signal = match stopped {
+            Some(it) if it.has_terminal && looks >= ASKING_LOOKS => Signal::TTIN,
+            Some(_) if looks >= LOOKS => Signal::STOP,
+            _ => continue,
+        };
+        return JobEnd::Signal(signal.as_raw());
+    }
+}
+
+/// The command of a job, which may have a guard. Orphans come after it.
+fn command(leader: u32) -> u32 {
+    let is_first = |pid: &u32| FIRST.to_str().is_ok_and(|first| table::is_named(*pid, first));
+    let below = || table::children(leader).into_iter().find(|pid| !is_first(pid));
+    let is_guard = table::is_named(leader, table::GUARD);
+    is_guard.then(below).flatten().unwrap_or(leader)
+}
+
+/// The process for which a tree of processes waits, if it is stopped.
+fn stopped(pid: u32, left: &mut usize) -> Option<ProcessEntry> {
+    *left = left.checked_sub(1)?;
+    let it = table::entry(pid)?;
+    if it.is_stopped {
+        return Some(it);
+    }
+    let mut found = None;
+    for child in table::children(pid) {
+        found = Some(stopped(child, left)?);
+    }
+    found
+}
+
+// The two directions of a job's standard streams: its input, and for a job that is talked with the
+// channel that its standard output goes to.
+//
+// Invariant: cancellation-safe: what was read from the job and is not written yet stays here. At
+// most one chunk is held, so a job that prints faster than somebody reads has to wait.
+
+/// The reader of a job's standard output, if there is one.
+#[derive(Debug)]
+struct Peer {
+    writer: Option<WriteHalf<DuplexStream>>,
+    held: Vec<u8>,
+    /// How much of `held` is written.
+    written: usize,
+}
+
+/// The source of a job's standard input.
+#[derive(Debug)]
+enum InputSource {
+    Nothing,
+    Bytes(Vec<u8>),
+    Channel(ReadHalf<DuplexStream>),
+}
+
+impl InputSource {
+    fn is_there(&self) -> bool {
+        !matches!(self, Self::Nothing)
+    }
+
+    /// Writes the input to its end and closes it. It never returns, so that a caller can race it
+    /// against something that ends. A job that leaves its input unread breaks the pipe.
+    async fn feed(self, input: Option<ChildStdin>) {
+        if let Some(mut input) = input {
+            let _ = match self {
+                Self::Nothing => Ok(()),
+                Self::Bytes(bytes) => input.write_all(&bytes).await,
+                Self::Channel(mut reader) => {
+                    tokio::io::copy(&mut reader, &mut input).await.map(drop)
+                }
+            };
+        }
+        std::future::pending().await
+    }
+}
+
+impl Peer {
+    fn nobody() -> Self {
+        Self { writer: None, held: Vec::new(), written: 0 }
+    }
+
+    fn of(channel: DuplexStream) -> (Self, InputSource) {
+        let (reader, writer) = tokio::io::split(channel);
+        let peer = Self { writer: Some(writer), ..Self::nobody() };
+        (peer, InputSource::Channel(reader))
+    }
+
+    fn is_there(&self) -> bool {
+        self.writer.is_some()
+    }
+
+    fn has_held(&self) -> bool {
+        self.written < self.held.len()
+    }
+
+    /// Takes a chunk. The one before is written.
+    fn hold(&mut self, chunk: &[u8]) {
+        self.held.clear();
+        self.held.extend_from_slice(chunk);
+        self.written = 0;
+    }
+
+    /// Writes a part of what is held, and drops it if nobody reads any more.
+    async fn forward(&mut self) {
+        let Some(writer) = &mut self.writer else {
+            return;
+        };
+        match writer.write(&self.held[self.written..]).await {
+            Ok(count) if count > 0 => self.written += count,
+            _ => self.written = self.held.len(),
+        }
+    }
 }

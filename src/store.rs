@@ -11,22 +11,15 @@ mod journal;
 mod lease;
 mod load;
 mod locks;
-mod loop_locks;
 mod merge_base;
-mod mode;
 mod names;
 mod place;
-mod placed_fault;
 mod probe;
-mod recent;
 mod room;
-mod spares;
-mod state_file;
 mod swap;
 mod sweep;
 #[cfg(test)]
 pub mod tests;
-mod times;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -41,26 +34,22 @@ use crate::failure::Lack;
 use crate::files::{self, ContentStamp};
 use disk::{Disk, RealDisk};
 use journal::Journal;
-use locks::RepeatedLock;
+use load::StateFile;
+use merge_base::RecentStates;
 use names::{Names, Taker};
-use recent::RecentStates;
-use spares::Spares;
-use state_file::StateFile;
 use swap::{OldFile, Replaced, Swap, SwapError, Writer};
 
-pub use error::{CommitError, StoreError, count};
+pub use error::{CommitError, PlacedFault, StoreError, count};
 pub use journal::{Commit, History};
 pub use load::{BAD_SCHEMA, LoadedState, pattern_faults, place_faults, read_bytes, show_faults};
 pub use locks::{COMMIT_WAIT_MS, FileLock, Lease, exclusive};
-pub use mode::Mode;
 pub use place::StatePlace;
-pub use placed_fault::PlacedFault;
-pub use probe::{Probe, probe};
+pub use probe::{Mode, Probe, probe};
 
-/// How many saves of a person one commit gives way to.
 /// The schema that lies beside each state, for editors.
 pub const STATE_SCHEMA: &str = include_str!("../state-schema/state.schema.json");
 
+/// How many saves of a person one commit gives way to.
 const OVERTAKEN_MAX: u32 = 16;
 /// Commits between two sweeps of the files beside the state.
 const SWEEP_EVERY: u64 = 8;
@@ -71,7 +60,6 @@ pub struct Store {
     place: StatePlace,
     names: Names,
     disk: Box<dyn Disk>,
-    commit_lock: RepeatedLock,
     /// The file as it was last read or written.
     cached: Option<Arc<LoadedState>>,
     /// The records of `cached` as text; dropped when a commit fails.
@@ -90,9 +78,6 @@ pub struct Store {
     may_be_loose: bool,
     /// Rescued saves that were not reported yet.
     newly_rescued: Vec<PathBuf>,
-    spares: Spares,
-    /// How many swapped-out states may wait to come to rest.
-    waiting_max: usize,
     journal: Journal,
 }
 
@@ -127,7 +112,6 @@ impl Store {
         Self {
             names: Names::of(&place, room::BYTES_MAX as u64),
             journal: Journal::new(place.journal()),
-            commit_lock: RepeatedLock::on(place.commit_lock()),
             place,
             disk,
             cached: None,
@@ -139,8 +123,6 @@ impl Store {
             commits: 0,
             may_be_loose: false,
             newly_rescued: Vec::new(),
-            spares: Spares::default(),
-            waiting_max: sweep::WAITING_MAX,
         }
     }
 
@@ -214,9 +196,9 @@ impl Store {
         let _held = self.lock()?;
         let (loaded, rendered) = self.checked(self.with_schema(state))?;
         let (found, taker) = (self.read_bytes()?, Taker::of(&loaded.state));
-        let old = OldFile { opened: &found.opened, bytes, proof: None, taker: Some(&taker) };
+        let old = OldFile { opened: &found.opened, bytes, taker: Some(&taker) };
         let (disk, writer) = (&*self.disk, Writer::GiveWay);
-        let swap = swap::replace(disk, &self.names, &mut self.spares, old, loaded.bytes(), writer);
+        let swap = swap::replace(disk, &self.names, old, loaded.bytes(), writer);
         let is_done = swap.map_err(|failed| failed.error)?.swap == Swap::Done;
         if is_done {
             self.commits += 1;
@@ -272,7 +254,7 @@ impl Store {
     /// The guarantees of this directory for a commit, tried there; the trial leaves nothing.
     pub fn mode(&self) -> Result<Mode, StoreError> {
         let _held = self.lock()?;
-        mode::probe(&*self.disk, &self.names)
+        probe::mode_of_state(&*self.disk, &self.names)
     }
 
     /// Makes sure that the last commit is in the journal, even if that was deleted meanwhile. The
@@ -284,7 +266,6 @@ impl Store {
             let at_ms = self.disk.changed_ms(&self.place.state).unwrap_or(0);
             self.journal.keep(&committed, at_ms);
         }
-        self.journal.tidy();
     }
 
     /// Makes a commit durable, since the process that made it may have been killed before it could.
@@ -306,15 +287,12 @@ impl Store {
     }
 
     fn lock(&self) -> Result<FileLock, StoreError> {
-        if let Some(lock) = self.commit_lock.again() {
-            return Ok(lock);
-        }
         if !self.place.dir.is_dir() {
             // Only beside an existing file: a question creates nothing.
             self.read_bytes()?;
             self.place.make_dir()?;
         }
-        self.commit_lock.take()
+        exclusive(&self.place.commit_lock())
     }
 
     fn take_in(&mut self, bytes: &[u8]) -> Result<Arc<LoadedState>, StoreError> {
@@ -374,23 +352,19 @@ impl Store {
     /// Whether the new file has the name now; it has not if somebody else was first.
     fn swap(&mut self, seen: &StateFile, new: &LoadedState) -> Result<bool, StoreError> {
         let taker = seen.now.is_foreign.then(|| Taker::of(&new.state));
-        let old = OldFile {
-            opened: &seen.opened,
-            bytes: seen.now.bytes(),
-            proof: seen.now.proof(),
-            taker: taker.as_ref(),
-        };
-        let mut swap = self.replace_by(old, new, seen);
+        let old = OldFile { opened: &seen.opened, bytes: seen.now.bytes(), taker: taker.as_ref() };
+        let replace =
+            |store: &Self| swap::replace(&*store.disk, &store.names, old, new.bytes(), seen.writer);
+        let mut swap = replace(self);
         let has_no_room =
             |failed: &SwapError| !failed.was_shown && failed.error.lack() == Some(Lack::Space);
         // A sealed state has the name, as far as this commit knows: older ones are not needed.
         if !seen.now.is_foreign && swap.as_ref().is_err_and(has_no_room) && self.make_room() {
-            swap = self.replace_by(old, new, seen);
+            swap = replace(self);
         }
         self.published = None;
         let (swap, was_shown) = match swap {
-            Ok(Replaced { swap, stamp, proof }) => {
-                proof.into_iter().for_each(|proof| new.prove(proof));
+            Ok(Replaced { swap, stamp }) => {
                 self.published = stamp.filter(|_| swap == Swap::Done);
                 (Ok(swap == Swap::Done), swap == Swap::GivenBack)
             }
@@ -405,16 +379,6 @@ impl Store {
             Err(_) => self.may_be_loose = true,
         }
         swap
-    }
-
-    fn replace_by(
-        &mut self,
-        old: OldFile<'_>,
-        new: &LoadedState,
-        seen: &StateFile,
-    ) -> Result<Replaced, SwapError> {
-        let (disk, names) = (&*self.disk, &self.names);
-        swap::replace(disk, names, &mut self.spares, old, new.bytes(), seen.writer)
     }
 
     /// `rendered` belongs to `now`. It is dropped if the commit fails, and then made anew.

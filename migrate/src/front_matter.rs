@@ -9,16 +9,23 @@ use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use core::ops::Range;
 
 use descent_core::doc::{self, Fault, Limits, Member, Node, Parsed, Span, Value};
+use descent_core::state::check::Pattern;
 
-use crate::{
-    host::Host,
-    report::{Fate, Report},
-};
+use crate::report::{Fate, Report};
 
 const FENCE: &str = "---";
 pub(crate) const HEADING: &str = "# Original Prompt";
 /// Keys whose texts the loop's own scripts quote without escaping.
 const WRITTEN_BLINDLY: [&str; 4] = ["description", "summary", "reason", "stop_reason"];
+
+/// The services of the host for a migration.
+#[derive(Debug, Clone, Copy)]
+pub struct Host {
+    /// Reads a text as YAML from that byte on; oddities that are no faults go to the warnings.
+    pub yaml: fn(&str, usize, &Limits, &mut Vec<Fault>) -> Parsed,
+    /// The faults of the regular expressions among them.
+    pub pattern_faults: fn(&[Pattern]) -> Vec<Fault>,
+}
 
 /// The front matter as a tree, and the place of the text below it.
 #[derive(Debug)]

@@ -10,16 +10,15 @@
 
 extern crate alloc;
 
-mod facts;
 mod front_matter;
-mod host;
 mod reader;
 mod report;
 mod v1_2;
 mod v1_3;
 
-pub use host::{Additions, Host};
+pub use front_matter::Host;
 pub use report::{Fate, Item};
+pub use v1_3::Additions;
 
 use alloc::vec::Vec;
 

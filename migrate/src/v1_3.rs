@@ -1,25 +1,29 @@
 //! Contract 1.3 of the AoT loop's state file. Frozen: a file of this version means this for good.
 //!
-//! Here: its sections. `checks` reads the base case, `graph` the atoms with their groups, `results` their results,
-//! `history` the past.
+//! Here: its sections, the past, and the facts that need a whole state. `checks` reads the base case, `graph` the atoms
+//! with their groups and results.
 
 mod checks;
 mod graph;
-mod history;
-mod results;
 
-use alloc::{format, string::String, vec::Vec};
+use alloc::{format, string::String, sync::Arc, vec::Vec};
 
 use descent_core::{
     doc::{Member, Node, Span, Value},
-    id::Lineage,
-    state::{Check, Control, Extra, Run, VERSION, fields::Writer},
+    graph::{
+        Graph, Ix, NodeKind,
+        active::{ActiveGraph, Selection, selection_of},
+    },
+    id::{AtomId, Lineage},
+    state::{
+        AtomStatus, Check, Control, Extra, FailureClass, Run, State, Try, TryEnd, VERSION,
+        fields::Writer,
+    },
 };
+use graph::WorkGraph;
 
 use crate::{
-    facts::Facts,
     front_matter::{FrontMatter, HEADING},
-    host::Additions,
     reader::{Reader, placed, written},
     report::{Fate, Report},
 };
@@ -28,6 +32,13 @@ use crate::{
 const NO_PROMPT: &str = "(The user's original request will be recorded here)";
 /// The limits that the template writes into every file.
 const ITERATIONS: u64 = 20;
+
+/// A person's additions of things that the old file lacks.
+#[derive(Debug, Default)]
+pub struct Additions {
+    pub why: Option<String>,
+    pub checks: Vec<String>,
+}
 
 /// The tree of a state, and the facts that fit only into a whole state.
 pub(crate) fn up(
@@ -50,8 +61,8 @@ pub(crate) fn up(
     let objective = objective(&mut old, prompt, additions);
     let mut graph = graph::read(&mut old);
     let origins = origins(&mut graph.atoms);
-    let (trail, corrections) = history::read(&mut old, &graph);
-    history::control(&mut old);
+    let (trail, corrections) = history_read(&mut old, &graph);
+    history_control(&mut old);
     old.finish();
     let mut to = Writer::default();
     to.text("version", &format!("{VERSION}"));
@@ -210,4 +221,205 @@ fn constraints(old: &mut Reader<'_, '_>) -> Node {
 fn quoted(text: &str) -> String {
     let short: String = text.chars().take(80).collect();
     if short.len() < text.len() { format!("{short}…") } else { short }
+}
+
+// The past by contract 1.3: the choices that were made, a person's corrections, and the loop's own
+// counters.
+
+const CORRECTIONS: [&str; 4] =
+    ["objective_change", "dag_adjustment", "constraint_change", "bindings_override"];
+
+/// The counters of the loop that are kept, and why they do not go on.
+const COUNTERS: [(&str, &str); 5] = [
+    ("status", "descent finds out for itself how things stand: the state begins as aligned"),
+    ("iteration", "iterations are counted anew"),
+    ("stall_count", "there is no count of stalls"),
+    ("prev_pending_count", "whether the work shrinks is told by the measure"),
+    ("stop_reason", "it was said to the old loop"),
+];
+
+/// Trail and corrections.
+fn history_read(old: &mut Reader<'_, '_>, graph: &WorkGraph) -> (Vec<Node>, Vec<Node>) {
+    let mut trail = Vec::new();
+    for element in old.elements("trail") {
+        let entry = element.open(old.report);
+        let n = trail.len() as u64 + 1;
+        trail.extend(entry.and_then(|entry| trail_entry(entry, n, graph)));
+    }
+    let mut corrections = Vec::new();
+    for element in old.elements("corrections") {
+        let id = format!("c{}", corrections.len() + 1);
+        let one = element.open(old.report);
+        corrections.extend(one.and_then(|one| correction(one, &id)));
+    }
+    (trail, corrections)
+}
+
+fn trail_entry(mut old: Reader<'_, '_>, n: u64, graph: &WorkGraph) -> Option<Node> {
+    let kind = old.name("type").map(|kind| kind.text);
+    let when = old.text("timestamp");
+    let group = old.name("or_group");
+    let group = group.and_then(|name| graph.groups.get(&name.text));
+    let chosen = old.name("selected");
+    let chosen = chosen.filter(|name| AtomId::is_valid(&name.text));
+    let mut to = Writer::default();
+    to.put("n", Node::uint(n));
+    match (kind.as_deref(), group, chosen) {
+        (None | Some("choice"), Some(group), Some(choice)) => {
+            start(&mut to, "choice", when);
+            to.text("group", group).text("choice", &choice.text);
+        }
+        (Some("user_correction"), ..) => start(&mut to, "user_correction", when),
+        _ => {
+            old.keep_here("it names no choice of a group that is here");
+            return None;
+        }
+    }
+    to.some("reason", old.text("reason"));
+    to.some("description", old.text("description"));
+    old.note_here(Fate::Carried, "/trail");
+    Some(old.finish_as(to))
+}
+
+fn start(to: &mut Writer, kind: &str, when: Option<Node>) {
+    to.text("type", kind).put("at", or_empty(when));
+}
+
+fn or_empty(text: Option<Node>) -> Node {
+    text.unwrap_or_else(|| Node::string(""))
+}
+
+fn correction(mut old: Reader<'_, '_>, id: &str) -> Option<Node> {
+    let kind = old.name("type");
+    let Some(kind) = kind.filter(|kind| CORRECTIONS.contains(&kind.text.as_str())) else {
+        old.keep_here("a correction of no known type");
+        return None;
+    };
+    let mut to = Writer::default();
+    to.text("id", id);
+    to.put("timestamp", or_empty(old.text("timestamp")));
+    to.text("type", &kind.text);
+    to.put("description", or_empty(old.text("description")));
+    to.put("trail_cleared", Node::bool(old.flag("trail_cleared")));
+    to.text("by", "aot").put("changes", Node::array(Vec::new()));
+    old.note_here(Fate::Carried, "/corrections");
+    Some(old.finish_as(to))
+}
+
+/// The loop's notebook. None of it continues: a new run counts and asks anew.
+fn history_control(old: &mut Reader<'_, '_>) {
+    let Some(mut old) = old.object("control") else {
+        return;
+    };
+    for (key, why) in COUNTERS {
+        old.keep(key, why);
+    }
+    for key in ["stop_requested", "redirect_requested"] {
+        if old.flag(key) {
+            old.keep(key, "asked of the old loop: a new run does not obey it");
+        }
+    }
+    old.finish();
+}
+
+/// Facts of an old file that fit only into a whole state: the contexts in which things were made or failed.
+#[derive(Debug, Default)]
+pub(crate) struct Facts {
+    failed: Vec<FailedChoice>,
+}
+
+#[derive(Debug)]
+struct FailedChoice {
+    group: AtomId,
+    choice: AtomId,
+    span: Span,
+}
+
+impl Facts {
+    /// A result belongs to the context in force; a failed choice failed in the context in which it is selected.
+    pub(crate) fn put_into(self, state: &mut State, report: &mut Report) {
+        let graph = Graph::of(state);
+        let selection = selection_of(&graph, state);
+        let active = ActiveGraph::of(&graph, selection.clone());
+        let ids: Vec<AtomId> = state.bindings.keys().cloned().collect();
+        for id in ids {
+            match graph.ix(&id).and_then(|x| active.context(x)) {
+                Some(context) => {
+                    if let Some(binding) = state.bindings.get_mut(&id) {
+                        Arc::make_mut(binding).context = Some(context.clone());
+                    }
+                }
+                None => park(state, &graph, &selection, &id, report),
+            }
+        }
+        for failed in &self.failed {
+            failed.put_into(state, &graph, &selection, report);
+        }
+    }
+}
+
+impl FailedChoice {
+    fn put_into(
+        &self,
+        state: &mut State,
+        graph: &Graph,
+        selection: &Selection,
+        report: &mut Report,
+    ) {
+        let (group, choice) = (&self.group, &self.choice);
+        let (Some(of), Some(x)) = (graph.ix(group), graph.ix(choice)) else {
+            return;
+        };
+        let mut selection = selection.clone();
+        selection.insert(of, x);
+        let active = ActiveGraph::of(graph, selection);
+        let at = format!("/or_groups/{group}/failed");
+        let atom = state.atoms.get_mut(choice).map(Arc::make_mut);
+        let task = atom.and_then(|atom| atom.task_mut());
+        let (Some(task), Some(context)) = (task, active.context(x)) else {
+            let what =
+                format!("`{choice}` had failed; it is no single task, so it may be tried again");
+            report.add(Fate::Changed, &at, self.span, what);
+            return;
+        };
+        let mut tried = Try::new(context.clone(), active.choices(graph, x));
+        tried.attempts = 1;
+        tried.ended = Some(TryEnd::Failed(FailureClass::Logical));
+        task.tries.push(tried);
+        task.status = AtomStatus::Failed;
+        let what = format!("`{choice}` has failed and is not tried again");
+        report.add(Fate::Carried, &at, self.span, what);
+    }
+}
+
+/// A result inside a choice that is not in force belongs to no present tree: it waits until that is chosen.
+fn park(state: &mut State, graph: &Graph, selection: &Selection, id: &AtomId, report: &mut Report) {
+    let (Some(x), Some(binding)) = (graph.ix(id), state.bindings.remove(id)) else {
+        return;
+    };
+    let mut selection = selection.clone();
+    let line: Vec<Ix> = core::iter::once(x).chain(graph.above(x)).collect();
+    for pair in line.windows(2) {
+        if let [choice, group] = *pair
+            && graph.vertex(group).kind == NodeKind::Any
+        {
+            selection.insert(group, choice);
+        }
+    }
+    let active = ActiveGraph::of(graph, selection);
+    let mut atom = Arc::clone(&binding.of);
+    let mut what = format!("`{id}` is open: its result has no place ({})", binding.summary);
+    if let (Some(context), Some(task)) = (active.context(x), Arc::make_mut(&mut atom).task_mut()) {
+        let mut parked = (*binding).clone();
+        parked.context = Some(context.clone());
+        parked.of = Arc::default();
+        let mut tried = Try::new(context.clone(), active.choices(graph, x));
+        tried.ended = Some(TryEnd::Parked(Arc::new(parked)));
+        task.tries.push(tried);
+        what = format!(
+            "`{id}` is in a choice that is not selected: its result waits until that is chosen"
+        );
+    }
+    report.change(&format!("/bindings/{id}"), what);
+    state.atoms.insert(id.clone(), atom);
 }

@@ -37,7 +37,7 @@ use crate::{
     agent::{InputFile, JobContext, Maker},
     evidence,
     failure::Failure,
-    process::{self, ended},
+    process::orphans,
     store::StatePlace,
     survey,
     workspace::{self, KeptPatch, LandingSpec, WorkspaceError, Workspaces, Worktrees},
@@ -51,7 +51,6 @@ impl Executor for RealExecutor {
         for pid in resume::end_leftovers(&self.place) {
             tracing::info!(pid, "ended a process that an earlier run left");
         }
-        process::own_tag::open_fork_server();
     }
 
     fn cut_off(&self) {
@@ -59,11 +58,11 @@ impl Executor for RealExecutor {
     }
 
     fn count_ended(&self) {
-        ended::begin();
+        orphans::begin_count();
     }
 
     fn ended(&self) -> u64 {
-        ended::count()
+        orphans::ended_count()
     }
 
     fn resume(&self, state: &State) -> BoxedFuture<RunLeftovers> {

@@ -45,9 +45,4 @@ impl CloseStamp {
     pub fn of(meta: &Metadata) -> Self {
         Self { file: ContentStamp::of(meta), changed: (meta.ctime(), meta.ctime_nsec()) }
     }
-
-    #[must_use]
-    pub fn content(self) -> ContentStamp {
-        self.file
-    }
 }

@@ -16,11 +16,11 @@ fn what_lies_there_instead_of_a_beat_is_none_and_stops_nobody() {
     std::fs::write(&path, "{\"schema\":").unwrap();
     assert_eq!(read_record(&path), None);
     std::fs::write(&path, vec![b'x'; 100_000]).unwrap();
-    HeartbeatFile::default().write(&path, &first(&RunId::new("r"), UnixMillis(0)));
+    write(&path, &first(&RunId::new("r"), UnixMillis(0)));
     assert_eq!(read_record(&path).map(|heartbeat| heartbeat.run), Some("r".to_owned()));
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
-    HeartbeatFile::default().write(&path, &first(&RunId::new("r"), UnixMillis(0)));
+    write(&path, &first(&RunId::new("r"), UnixMillis(0)));
     assert_eq!(read_record(&path), None);
 }
 
@@ -30,7 +30,7 @@ fn a_beat_has_one_size_and_a_longer_list_than_it_can_name() {
     heartbeat.in_flight = vec!["a".repeat(64); NAMED_MAX];
     let dir = tempfile::tempdir().unwrap();
     let path = path_in(dir.path());
-    HeartbeatFile::default().write(&path, &heartbeat);
+    write(&path, &heartbeat);
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 4_096);
     assert_eq!(read_record(&path), Some(heartbeat));
 }
@@ -44,7 +44,7 @@ fn a_beat_of_another_boot_or_machine_or_of_another_holder_tells_nothing_of_this_
     let seen = |change: &dyn Fn(&mut HeartbeatRecord), holder: &str| {
         let mut heartbeat = first(&RunId::new("r"), UnixMillis(0));
         change(&mut heartbeat);
-        HeartbeatFile::default().write(&path_in(&place.dir), &heartbeat);
+        write(&path_in(&place.dir), &heartbeat);
         read_at(&place, Some(holder), true)
     };
     assert!(seen(&|_| {}, &me).signals.heartbeat.is_some());

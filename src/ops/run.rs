@@ -36,7 +36,7 @@ use crate::{
         Heartbeat,
         work::{WorkBoard, WorkShared},
     },
-    process::{self, Programs, environment::Environment, own_tag::OwnTag},
+    process::{self, OwnTag, Programs, environment::Environment},
     render,
     runs::{RunRecord, RunRecords},
     signal::Signals,

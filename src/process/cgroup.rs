@@ -1,4 +1,4 @@
-//! A control group for one job: a process born in it stays in it, and one write kills all of it.
+//! A control group for one job: all that its processes start is in it, and one write kills all of it.
 //!
 //! Only version 2 of control groups has that write. We can make directories only below our own
 //! group. Nothing of this is taken for granted: `ending` tries it.
@@ -6,15 +6,17 @@
 //! Invariant: only a directory with our name and the job's tag is ever killed or removed.
 #![allow(clippy::disallowed_methods)] // door: directories of the kernel, made and removed
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
 
 use super::tag::Tag;
 
 const NAME: &str = "descent-";
+const PROCESSES: &str = "cgroup.procs";
 /// How long a killed group may take to become empty, so that it can be removed.
 const REMOVE_MAX: Duration = Duration::from_secs(2);
 const LOOK_MIN: Duration = Duration::from_micros(200);
@@ -91,7 +93,7 @@ impl Leaf {
     /// The group at a recorded path; `None` unless its name is that of the job.
     pub(crate) fn from_record(path: &Path, tag: Tag) -> Option<Leaf> {
         let is_it = path.file_name().is_some_and(|name| *name == *format!("{NAME}{tag}"));
-        let is_group = path.join("cgroup.kill").exists() && path.join("cgroup.procs").exists();
+        let is_group = path.join("cgroup.kill").exists() && path.join(PROCESSES).exists();
         (is_it && is_group).then(|| Leaf(path.to_owned()))
     }
 
@@ -99,9 +101,14 @@ impl Leaf {
         &self.0
     }
 
-    /// The descriptor for starting a child directly in the group.
-    pub(crate) fn open(&self) -> io::Result<OwnedFd> {
-        Ok(fs::File::open(&self.0)?.into())
+    /// The file by which a process joins the group.
+    pub(crate) fn open(&self) -> io::Result<File> {
+        File::options().write(true).open(self.0.join(PROCESSES))
+    }
+
+    /// Moves this process into the group of that file: one system call.
+    pub(crate) fn join(group: &File) -> Result<(), Errno> {
+        rustix::io::write(group, b"0").map(drop)
     }
 
     /// The ids of its processes, and of those in groups inside.
@@ -144,7 +151,7 @@ impl Leaf {
 }
 
 fn processes_below(dir: &Path, depth: usize, found: &mut Vec<u32>) {
-    let listed = fs::read_to_string(dir.join("cgroup.procs")).unwrap_or_default();
+    let listed = fs::read_to_string(dir.join(PROCESSES)).unwrap_or_default();
     found.extend(listed.lines().filter_map(|line| line.parse::<u32>().ok()));
     if depth == 0 {
         return;

@@ -1,10 +1,11 @@
-//! A person's editor: it gets the terminal, and we wait for it without a time limit.
+//! Programs at a person's terminal, for which we wait without a time limit: the editor, and a command of our own.
 //!
 //! Invariant: if a killed editor changed the terminal's mode, the mode is restored. The editor
 //! stays in our process group, so that Ctrl-Z and Ctrl-C reach both. Not here: which editor it is,
 //! and what happens with the text.
-#![allow(clippy::disallowed_methods)] // door: the editor, a child that talks with the person
+#![allow(clippy::disallowed_methods)] // door: children that talk with the person
 
+use std::ffi::OsString;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
@@ -73,4 +74,13 @@ impl Editor {
             let _ = kill_process(pid, signal);
         }
     }
+}
+
+/// Runs this program with these arguments at this terminal, and waits for its end: a command that another command opens.
+///
+/// # Errors
+/// If it cannot be started.
+pub fn talk(args: &[OsString]) -> io::Result<ExitStatus> {
+    let program = std::env::current_exe()?;
+    std::process::Command::new(program).args(args).status()
 }

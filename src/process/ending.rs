@@ -27,8 +27,8 @@ use rustix::process::geteuid;
 use serde::{Deserialize, Serialize};
 
 use super::cgroup::{self, Leaf};
-use super::fence::{FenceTask, FenceWay};
 use super::guard::{self, GuardTask, Isolation};
+use super::guard::{FenceTask, FenceWay};
 use super::guard_report::GuardReport;
 use super::tag::Tag;
 use super::{orphans, registry};
@@ -46,8 +46,6 @@ const TRIAL_CLOSED: &str = "DESCENT_CLOSED";
 /// In a user namespace ssh may refuse the system's settings: their owner has no name there.
 const TRIAL_USERS: &str = "DESCENT_USERS";
 const TRIAL_MARK: &str = "trial";
-/// Tags that are tried until one is free.
-const TRIAL_TAGS_MAX: u32 = 8;
 const TRIAL_MAX: Duration = Duration::from_secs(10);
 const LOOK: Duration = Duration::from_micros(500);
 
@@ -222,23 +220,6 @@ impl JobEnding {
         made.inspect_err(|error| tracing::warn!(%error, "a job has no control group")).ok()
     }
 
-    /// The task for the guard of a job.
-    pub(crate) fn guard_task(
-        &self,
-        tag: Tag,
-        leaf: Option<&Leaf>,
-        has_input: bool,
-        fence: Option<FenceTask>,
-    ) -> GuardTask {
-        GuardTask {
-            tag,
-            walls: self.walls,
-            cgroup: leaf.map(|leaf| leaf.path().to_owned()),
-            has_input,
-            fence,
-        }
-    }
-
     /// The command that starts a job, without its directory and environment, and the guard's end of
     /// the socket. The reading end of the job's standard input goes along.
     pub(crate) fn command(
@@ -259,7 +240,13 @@ impl JobEnding {
             return Ok((shell, None));
         }
         let (ours, its) = UnixStream::pair()?;
-        let task = self.guard_task(tag, leaf, input.is_some(), fence);
+        let task = GuardTask {
+            tag,
+            walls: self.walls,
+            cgroup: leaf.map(|leaf| leaf.path().to_owned()),
+            has_input: input.is_some(),
+            fence,
+        };
         let mut program = Command::new(guard::PROGRAM);
         program
             .arg0(guard::NAME)
@@ -297,18 +284,8 @@ impl JobEnding {
 
     /// Runs a job that leaves something behind, and checks that it is gone; gives the fence if it held.
     fn try_out(&self, fence: Option<FenceTask>) -> io::Result<Option<FenceWay>> {
-        let mut tag = Tag::new(TRIAL_MARK);
-        let make = |tag| self.below.as_ref().map(|below| Leaf::make(below, tag));
-        let mut leaf = make(tag).transpose();
-        // A killed process of the same id may have left its group behind.
-        for _ in 1..TRIAL_TAGS_MAX {
-            if !leaf.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
-                break;
-            }
-            tag = Tag::new(TRIAL_MARK);
-            leaf = make(tag).transpose();
-        }
-        let leaf = leaf?;
+        let tag = Tag::new(TRIAL_MARK);
+        let leaf = self.below.as_ref().map(|below| Leaf::make(below, tag)).transpose()?;
         let tried = self.run_trial(tag, leaf.as_ref(), fence);
         if let Some(leaf) = &leaf {
             leaf.end();
@@ -334,7 +311,7 @@ impl JobEnding {
             registry::spawn(|| command.spawn().map(|child| (child.id(), child)))?;
         // The command holds the other end of the pipe.
         drop(command);
-        let begun = control.as_ref().map(|control| guard::input::begin(control, None));
+        let begun = control.as_ref().map(|control| guard::begin(control, None));
         let ended = begun.transpose().and_then(|_| wait(&mut child));
         if let Err(error) = ended {
             let _ = child.kill();

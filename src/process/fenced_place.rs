@@ -6,7 +6,7 @@
 use std::env;
 use std::path::{Path, PathBuf};
 
-use super::fence::{FenceTask, FenceWay, above, opened};
+use super::guard::{FenceTask, FenceWay, above, opened};
 use super::{Job, Reach, ending};
 
 /// The paths around which the fence stands.

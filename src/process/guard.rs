@@ -1,44 +1,55 @@
-//! The guard of one job: our own program, started again or forked by the `fork_server`, as a small
-//! parent of all that the job starts.
+//! The guard of one job: our own program, started again as a small parent of all that the job starts.
 //!
 //! It runs the command, adopts the orphans of the job, reports how the command ended, kills the
 //! rest, and exits. The loop's end of the control socket closes however the loop dies; then the
-//! guard ends the job at once.
+//! guard ends the job at once. Here too: the word by which a job begins, and the fence that is put up before.
 //!
 //! Invariant: the guard exits only when it has no child any more, or after `ENDING_MAX`. Every
 //! orphan below it becomes its child, so no child means that nothing of the job is left. It has one
 //! thread and no runtime, so it may fork. It sets its own group and tag before the command exists.
 //! Not here: which method is used (`ending`).
+#![allow(clippy::disallowed_methods)] // door: the command of a job
 
-use std::ffi::OsString;
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
-use std::process::ExitCode;
-use std::time::{Duration, Instant};
+pub(super) mod kernel;
+mod namespace;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus};
+use std::{
+    collections::BTreeSet,
+    env,
+    ffi::{CString, OsStr, OsString},
+    fs,
+    fs::File,
+    io,
+    io::{IoSlice, IoSliceMut},
+    mem::MaybeUninit,
+    os::{
+        fd::{AsFd, BorrowedFd, OwnedFd},
+        unix::ffi::OsStrExt,
+    },
+    path::{Path, PathBuf},
+    process::{Command, ExitCode, Stdio},
+    time::{Duration, Instant},
+};
+
+use landlock::{
+    ABI, AccessFs, BitFlags, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus,
+};
+use namespace::Namespace;
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::Errno,
+    mount::{mount_bind, mount_bind_recursive},
+    net::{
+        RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+        SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+    },
+    process::{Pid, Signal, WaitOptions, WaitStatus},
+    thread::{CapabilitySet, remove_capability_from_bounding_set},
+};
 use serde::{Deserialize, Serialize};
 
-use super::cgroup::Leaf;
-use super::fence::{FenceTask, FenceWay};
-use super::tag::Tag;
-use super::{guard_report::GuardReport, orphans, timeouts};
-
-mod fence;
-pub(crate) mod fork_server;
-pub(crate) mod forked;
-pub(crate) mod input;
-pub(super) mod kernel;
-mod launch;
-mod namespace;
-mod plain;
-mod texts;
-
-use launch::RunningCommand;
-use namespace::Namespace;
+use super::{SHELL, cgroup::Leaf, guard_report::GuardReport, orphans, tag::Tag, timeouts};
 
 /// The guard's process name, as lists of processes show it.
 pub(crate) const NAME: &str = super::table::GUARD;
@@ -73,46 +84,34 @@ pub(crate) struct GuardTask {
     pub(crate) fence: Option<FenceTask>,
 }
 
-/// The command of a job and its whole environment; without them the guard uses its own.
-struct GuardedJob {
-    command: OsString,
-    env: Option<Vec<(OsString, OsString)>>,
-}
-
 /// Keeps what this process inherited beside its standard streams from all that it starts.
 pub fn pass_nothing_on() {
     kernel::keep_inherited();
 }
 
-/// Runs the guard or the fork server if this process was started as one, and returns its exit code.
-/// It must be called before anything else.
+/// Runs the guard if this process was started as one, and returns its exit code. It must be called
+/// before anything else.
 pub fn run_if_guard() -> Option<ExitCode> {
     let mut args = std::env::args_os();
-    match args.next()? {
-        name if name == NAME => {}
-        name if name == fork_server::NAME => return Some(fork_server::serve()),
-        _ => return None,
+    if args.next()? != NAME {
+        return None;
     }
     let task = args.next().and_then(|text| serde_json::from_str(text.to_str()?).ok());
     let command = std::env::var_os(COMMAND);
     let (Some(task), Some(command)) = (task, command) else {
         return Some(ExitCode::from(crate::failure::exit::USAGE));
     };
-    Some(run_guard(Ok(task), GuardedJob { command, env: None }))
-}
-
-/// Runs a guard to its end.
-fn run_guard(task: io::Result<GuardTask>, job: GuardedJob) -> ExitCode {
-    let report = match task.and_then(|task| JobGuard::start(&task, job)) {
+    Some(match JobGuard::start(&task, &command) {
         Ok(mut guard) => {
             guard.watch();
             guard.finish();
-            return ExitCode::SUCCESS;
+            ExitCode::SUCCESS
         }
-        Err(error) => GuardReport::from_error(&error),
-    };
-    send_report(report);
-    ExitCode::FAILURE
+        Err(error) => {
+            send_report(GuardReport::from_error(&error));
+            ExitCode::FAILURE
+        }
+    })
 }
 
 /// The loop may be gone; then nobody reads the report.
@@ -121,7 +120,7 @@ fn send_report(report: GuardReport) {
 }
 
 struct JobGuard {
-    command: RunningCommand,
+    command: Pid,
     /// Readable when a child has ended.
     children: OwnedFd,
     leaf: Option<Leaf>,
@@ -129,10 +128,10 @@ struct JobGuard {
 }
 
 impl JobGuard {
-    fn start(task: &GuardTask, job: GuardedJob) -> io::Result<JobGuard> {
+    fn start(task: &GuardTask, command: &OsStr) -> io::Result<JobGuard> {
         // The name is only for people.
         let _ = rustix::thread::set_name(c"descent-guard");
-        let input = input::wait(rustix::stdio::stdin())?;
+        let input = input_wait(rustix::stdio::stdin())?;
         if task.has_input && input.is_none() {
             return Err(Errno::NOTCONN.into());
         }
@@ -146,15 +145,16 @@ impl JobGuard {
             return Err(Errno::NOENT.into());
         }
         let group = leaf.as_ref().map(Leaf::open).transpose()?;
-        let group = group.as_ref().map(AsFd::as_fd);
         let namespace = match task.walls {
             Isolation::None => None,
-            walls => Some(Namespace::make(walls == Isolation::PidsAndUsers, task.tag, group)?),
+            walls => {
+                Some(Namespace::make(walls == Isolation::PidsAndUsers, task.tag, group.as_ref())?)
+            }
         };
-        task.fence.as_ref().map_or(Ok(()), fence::put_up)?;
+        task.fence.as_ref().map_or(Ok(()), fence_put_up)?;
         let is_mounted = |fence: &FenceTask| fence.way == FenceWay::Mounts;
         let may_mount = !task.fence.as_ref().is_some_and(is_mounted);
-        let command = launch::start_command(job, input, group, may_mount)?;
+        let command = start_command(command, input, group, may_mount)?;
         // Otherwise the guard would keep the job's directory or its disk in use.
         let _ = std::env::set_current_dir("/");
         Ok(JobGuard { command, children, leaf, namespace })
@@ -172,7 +172,7 @@ impl JobGuard {
             }
             let is_alone = !fds[0].revents().is_empty();
             if let Some(status) = self.reap().of_leader {
-                send_report(GuardReport::Ended(self.command.status(status)));
+                send_report(GuardReport::Ended(status.as_raw()));
                 return;
             }
             if is_alone {
@@ -188,7 +188,7 @@ impl JobGuard {
         let mut of_leader = None;
         loop {
             match rustix::process::wait(WaitOptions::NOHANG) {
-                Ok(Some((pid, status))) if pid == self.command.leader => of_leader = Some(status),
+                Ok(Some((pid, status))) if pid == self.command => of_leader = Some(status),
                 Ok(Some(_)) | Err(Errno::INTR) => {}
                 Ok(None) => {
                     return Reaped { of_leader, is_none_left: false };
@@ -228,6 +228,32 @@ impl JobGuard {
     }
 }
 
+/// Starts the command, in the group if there is one. With `may_mount` it could take a fence of mounts down, as root.
+fn start_command(
+    command: &OsStr,
+    input: Option<OwnedFd>,
+    group: Option<File>,
+    may_mount: bool,
+) -> io::Result<Pid> {
+    let mut shell = Command::new(SHELL);
+    shell.arg("-c").arg(command).env_remove(COMMAND);
+    shell.stdin(input.map_or_else(Stdio::null, Stdio::from));
+    kernel::before_exec(&mut shell, move || {
+        group.as_ref().map_or(Ok(()), Leaf::join)?;
+        // Without a terminal: nobody answers there, and what asks fails at once.
+        rustix::process::setsid()?;
+        // An account without these abilities has nothing to lose. With the second, another process could be made to
+        // use the first. The third opens files past the mounts.
+        let taken =
+            [CapabilitySet::SYS_ADMIN, CapabilitySet::SYS_PTRACE, CapabilitySet::DAC_READ_SEARCH];
+        for ability in taken.into_iter().filter(|_| !may_mount) {
+            let _ = remove_capability_from_bounding_set(ability);
+        }
+        Ok(())
+    });
+    Ok(Pid::from_child(&shell.spawn()?))
+}
+
 struct Reaped {
     of_leader: Option<WaitStatus>,
     is_none_left: bool,
@@ -245,6 +271,173 @@ fn kill(pid: Pid) {
 }
 
 /// A test program started as a guard acts as one, before its tests are looked at.
+
+// The word by which a job begins, with its standard input, over the control socket to its guard.
+//
+// Invariant: one message, sent once it is known that the guard is there, and read before anything
+// of the job is made. So a start that failed has begun nothing, and may be tried again.
+
+const WORD: [u8; 1] = *b"g";
+
+/// Lets the job of a guard begin, with the reading end of its standard input if it has one.
+pub(crate) fn begin(control: impl AsFd, input: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut room);
+    if input.is_some() {
+        ancillary.push(SendAncillaryMessage::ScmRights(input.as_slice()));
+    }
+    sendmsg(control, &[IoSlice::new(&WORD)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    Ok(())
+}
+
+/// Waits for that word; gives the standard input that came with it.
+///
+/// # Errors
+/// If the loop is gone, or has given this guard up.
+fn input_wait(control: impl AsFd) -> io::Result<Option<OwnedFd>> {
+    let mut word = WORD;
+    let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut room);
+    loop {
+        let mut into = [IoSliceMut::new(&mut word)];
+        let flags = RecvFlags::CMSG_CLOEXEC;
+        match recvmsg(control.as_fd(), &mut into, &mut ancillary, flags) {
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+            Ok(got) if got.bytes == 0 => return Err(Errno::NOTCONN.into()),
+            Ok(_) => break,
+        }
+    }
+    let mut streams = ancillary.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut streams) => streams.next(),
+        _ => None,
+    });
+    Ok(streams.next())
+}
+
+// The fence of one job, put up by its guard before the command exists.
+//
+// Invariant: what is closed and missing is passed over; anything else that fails keeps the job from
+// starting.
+
+/// Writing in any form, with renames between directories: older kernels cannot tell those apart.
+const WRITES: ABI = ABI::V2;
+
+/// Puts up the fence around this process and all that it starts.
+fn fence_put_up(task: &FenceTask) -> io::Result<()> {
+    match task.way {
+        FenceWay::Mounts => mount(task),
+        FenceWay::UserMounts => namespace::enter(true, 0).and_then(|()| mount(task)),
+        FenceWay::Landlock => restrict(task),
+    }
+}
+
+fn mount(task: &FenceTask) -> io::Result<()> {
+    let cwd = env::current_dir()?;
+    // A mount point can be neither renamed nor removed.
+    for held in &task.held {
+        mount_bind_recursive(held, held)?;
+    }
+    // The mounts below one that becomes read-only stay as they are.
+    for open in &task.open {
+        mount_bind(open, open)?;
+    }
+    for closed in &task.closed {
+        match mount_bind_recursive(closed, closed) {
+            Err(Errno::NOENT) => {}
+            bound => {
+                bound?;
+                kernel::make_read_only(&text(closed)?)?;
+            }
+        }
+    }
+    // The same directory, in the mounts that its absolute path leads through now.
+    env::set_current_dir(cwd)
+}
+
+fn text(path: &Path) -> io::Result<CString> {
+    Ok(CString::new(path.as_os_str().as_bytes())?)
+}
+
+fn restrict(task: &FenceTask) -> io::Result<()> {
+    let failed = |error: RulesetError| io::Error::other(error.to_string());
+    let writes = AccessFs::from_write(WRITES) | AccessFs::Truncate;
+    let mut ruleset = Ruleset::default()
+        .set_compatibility(CompatLevel::HardRequirement)
+        .handle_access(AccessFs::from_write(WRITES))
+        .map_err(failed)?
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::Truncate)
+        .and_then(Ruleset::create)
+        .map_err(failed)?;
+    for path in opened(&task.closed)?.iter().chain(&task.open) {
+        // It may be gone meanwhile.
+        if let (Ok(at), Ok(meta)) = (PathFd::new(path), path.symlink_metadata()) {
+            let rights = rights(writes, meta.is_dir());
+            ruleset = ruleset.add_rule(PathBeneath::new(at, rights)).map_err(failed)?;
+        }
+    }
+    match ruleset.restrict_self().map_err(failed)?.ruleset {
+        RulesetStatus::NotEnforced => Err(Errno::NOSYS.into()),
+        RulesetStatus::FullyEnforced | RulesetStatus::PartiallyEnforced => Ok(()),
+    }
+}
+
+fn rights(writes: BitFlags<AccessFs>, is_dir: bool) -> BitFlags<AccessFs> {
+    if is_dir { writes } else { writes & AccessFs::from_file(ABI::V3) }
+}
+
+// The fence of one job: the paths that it cannot write, and how the kernel keeps them.
+
+/// Entries at most that Landlock opens for one job.
+const ENTRIES_MAX: usize = 10_000;
+
+/// How the kernel keeps a fence.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum FenceWay {
+    /// In the mount namespace that the job has.
+    Mounts,
+    /// In a namespace of its own, with a user namespace: the way of an ordinary account.
+    UserMounts,
+    Landlock,
+}
+
+/// The fence of one job, for its guard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct FenceTask {
+    pub(crate) way: FenceWay,
+    pub(crate) closed: Vec<PathBuf>,
+    pub(crate) open: Vec<PathBuf>,
+    /// Directories that keep their names, the outermost first.
+    pub(crate) held: Vec<PathBuf>,
+}
+
+/// The directories above what is closed.
+pub(super) fn above(closed: &[PathBuf]) -> BTreeSet<PathBuf> {
+    let above = closed.iter().flat_map(|path| path.ancestors().skip(1));
+    above.map(Path::to_owned).collect()
+}
+
+/// Every entry beside what is closed and what is above it. A link is what it leads to.
+pub(super) fn opened(closed: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
+    let above = above(closed);
+    let mut opened = Vec::new();
+    for dir in &above {
+        for entry in fs::read_dir(dir)? {
+            let entry = entry?;
+            let path = entry.path();
+            if !entry.file_type()?.is_symlink() && !closed.contains(&path) && !above.contains(&path)
+            {
+                opened.push(path);
+            }
+        }
+        if opened.len() > ENTRIES_MAX {
+            return Err(io::Error::other(format!("more than {ENTRIES_MAX} entries")));
+        }
+    }
+    Ok(opened)
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(unsafe_code)]

@@ -1,21 +1,27 @@
-//! The handle of a running job: dropping it kills the job and all its descendants.
+//! The handle of a running job: dropping it kills the job and all its descendants. The loop's own tag does the same for
+//! what its tools left.
 #![allow(clippy::disallowed_methods)] // door: how long an ended process may take to be gone
 
-use std::io;
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
-use std::process::ExitStatus;
-use std::time::{Duration, Instant};
+use std::{
+    io,
+    os::unix::{net::UnixStream, process::ExitStatusExt},
+    process::ExitStatus,
+    time::{Duration, Instant},
+};
 
-use super::cgroup::Leaf;
-use super::ended;
-use super::ending::Method;
-use super::guard_report::GuardReport;
-use super::leader::Leader;
-use super::orphans::{self, JobProcesses};
-use super::registry::RegistryEntry;
-use super::timeouts::REAP_MAX;
-use super::{JobEnd, JobRecord, table};
+use tokio::process::Child;
+
+use super::{
+    JobEnd, JobRecord,
+    cgroup::Leaf,
+    ending::{self, Method},
+    guard_report::GuardReport,
+    orphans::{self, JobProcesses},
+    registry::RegistryEntry,
+    table,
+    tag::{Tag, TagGuard},
+    timeouts::REAP_MAX,
+};
 
 pub(super) struct JobHandle {
     pub(super) processes: JobProcesses,
@@ -56,7 +62,7 @@ impl JobHandle {
     }
 
     /// Ends the job for good, after the leader ended by itself or to cut it off.
-    pub(super) async fn release(&mut self, child: &mut Leader, is_cut: bool) {
+    pub(super) async fn release(&mut self, child: &mut Child, is_cut: bool) {
         if is_cut {
             self.kill_tree();
             if tokio::time::timeout(REAP_MAX, child.wait()).await.is_err() {
@@ -78,7 +84,7 @@ impl JobHandle {
     /// A guard that ended by itself has ended its namespace, and with it everything born inside. If
     /// the control group is gone too, no search is needed; a search reads the children of all our
     /// threads. This does not hold for a killed guard.
-    fn is_proven_gone(&self, guard: &mut Leader) -> bool {
+    fn is_proven_gone(&self, guard: &mut Child) -> bool {
         let is_done = matches!(guard.try_wait(), Ok(Some(status)) if status.success());
         is_done && self.method == Method::Namespace && self.leaf.is_some()
     }
@@ -90,7 +96,7 @@ impl JobHandle {
             // Only the guard is outside the group. Everything else outside is found when the guard
             // is gone.
             Some(leaf) => {
-                ended::note(leaf.processes());
+                orphans::note_ended(leaf.processes());
                 leaf.kill();
                 orphans::kill_leader(leader, start_ticks);
             }
@@ -145,5 +151,46 @@ fn wait_until_reaped(processes: &JobProcesses) {
     };
     while is_there() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(2));
+    }
+}
+
+// The loop's own tag. It marks what the loop's tools leave behind, such as a server that a filter
+// of git started. Tagged processes end with the loop; if the loop was killed, the next one finds
+// and ends them.
+
+/// While this lives, every process that this process starts has the tag. Dropping it ends the
+/// processes that still have it.
+#[derive(Debug)]
+pub struct OwnTag {
+    /// `None` if another tag was set before.
+    _guard: Option<TagGuard>,
+}
+
+impl OwnTag {
+    /// Sets the tag, once per process. A loop inside another's job keeps that job's tag. Without
+    /// guards no tag is set, because the jobs would inherit it.
+    #[must_use]
+    pub fn begin(mark: &str) -> OwnTag {
+        let has_guards = ending::chosen().method != Method::Group;
+        let is_bare = Tag::read(std::process::id()).is_none();
+        let worn = (has_guards && is_bare).then(|| Tag::new(mark).set());
+        OwnTag { _guard: worn.flatten() }
+    }
+}
+
+impl Drop for OwnTag {
+    /// From here on a next loop may search for the tag: this process has it no longer.
+    fn drop(&mut self) {
+        let ours = std::process::id();
+        let (Some(entry), Some(tag)) = (table::entry(ours), Tag::read(ours)) else {
+            return;
+        };
+        let left = JobProcesses { leader: ours, start_ticks: entry.start_ticks, tag };
+        if left.is_gone() {
+            return;
+        }
+        for pid in left.end() {
+            tracing::info!(pid, "ended what a tool had left running");
+        }
     }
 }

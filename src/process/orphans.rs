@@ -4,6 +4,8 @@
 //! are stopped first, so that they can't start more, then killed, then reaped. This repeats until
 //! two rounds find nothing, or the time is up.
 //!
+//! Here too: how many processes ended so, from the moment when a person asks for the end.
+//!
 //! Invariant: a process is signalled only through a handle whose start time was compared after it
 //! was opened. A child that this process started itself (`registry`) is never taken for an orphan,
 //! nor reaped here. This process and its ancestors are never touched.
@@ -18,11 +20,11 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, WaitOptions};
 
 use super::cgroup::{self, Leaf};
-use super::known::{KnownProcess, to_pid};
 use super::table::{self, ProcessEntry};
+use super::table::{KnownProcess, to_pid};
 use super::tag::Tag;
 use super::timeouts::ENDING_MAX;
-use super::{JobRecord, ended, registry};
+use super::{JobRecord, registry};
 
 /// Pause between two rounds: killed processes need a moment to be gone.
 const PAUSE_MIN: Duration = Duration::from_micros(500);
@@ -229,6 +231,7 @@ fn lock_round() -> MutexGuard<'static, ()> {
     ROUND.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A process by its id and its start.
 type Key = (u32, u64);
 
 /// Stops the found processes and their descendants, each at the moment when it is found, until no
@@ -267,7 +270,7 @@ fn stop(one: &ProcessEntry) -> Option<KnownProcess> {
 }
 
 fn kill_all(caught: &BTreeMap<Key, KnownProcess>) {
-    ended::note(caught.keys().map(|(pid, _)| *pid));
+    note_ended(caught.keys().map(|(pid, _)| *pid));
     caught.values().for_each(|handle| handle.send(Signal::KILL));
 }
 
@@ -284,4 +287,34 @@ fn reap(is_wanted: impl Fn(&ProcessEntry) -> bool) -> usize {
             matches!(ended, Ok(Some(_)))
         })
         .count()
+}
+
+/// Process ids with their start times; `None` before the count.
+static ENDED: Mutex<Option<BTreeSet<Key>>> = Mutex::new(None);
+
+/// Begins the count.
+pub fn begin_count() {
+    ended_processes().get_or_insert_default();
+}
+
+/// The processes that were ended since the count began; each counts once, however often it is met.
+pub fn ended_count() -> u64 {
+    ended_processes().as_ref().map_or(0, |ended| ended.len() as u64)
+}
+
+/// Notes processes that are about to be killed. Our own around a job are not counted: nobody asked for them.
+pub(super) fn note_ended(pids: impl IntoIterator<Item = u32>) {
+    let mut ended = ended_processes();
+    let Some(ended) = ended.as_mut() else { return };
+    for one in pids.into_iter().filter_map(table::entry) {
+        let ours = [Ok(table::GUARD), table::FIRST.to_str()];
+        let is_ours = ours.into_iter().flatten().any(|name| table::is_named(one.pid, name));
+        if !one.is_zombie && !is_ours {
+            ended.insert((one.pid, one.start_ticks));
+        }
+    }
+}
+
+fn ended_processes() -> MutexGuard<'static, Option<BTreeSet<Key>>> {
+    ENDED.lock().unwrap_or_else(PoisonError::into_inner)
 }

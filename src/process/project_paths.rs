@@ -1,15 +1,19 @@
 //! Paths into the project in a text, such as a person's variable, and the same paths in a checkout.
 //!
+//! Here too: where packages of Python that are installed in place lie.
+//!
 //! Invariant: a job in a checkout is handed no path into the project itself, however it is spelled. Paths are
 //! looked up, and nothing is written.
 
-use super::python;
 use std::{
     ffi::{OsStr, OsString},
+    fs,
     ops::Range,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Component, Path, PathBuf},
 };
+
+use crate::files;
 
 /// Variables that name places which are the person's own, wherever they lie.
 const PRIVATE: [&str; 4] = ["HOME", "TMPDIR", "TEMP", "TMP"];
@@ -68,10 +72,10 @@ impl ProjectPaths {
 
     fn in_place(&self, vars: &[(OsString, OsString)]) -> Vec<PathBuf> {
         let mut dirs = Vec::new();
-        for file in python::installed(vars) {
+        for file in python_installed(vars) {
             // A finder names the packages, a list the directories that hold them.
             let is_finder = file.extension().is_some_and(|ending| ending == "py");
-            for text in python::named_in(&file) {
+            for text in python_named_in(&file) {
                 let found = self.found_in(text.as_os_str()).into_iter();
                 let dir = found.filter_map(|path| {
                     if is_finder {
@@ -213,6 +217,59 @@ fn is_elsewhere(before: &[u8]) -> bool {
 /// Whether it can be a part of a path, and does not stand between two.
 fn is_of_path(byte: &u8) -> bool {
     byte.is_ascii_alphanumeric() || !byte.is_ascii() || b"/._-+~%#\\".contains(byte)
+}
+
+// Packages of Python that are installed in place: where they are named, and where they lie.
+
+/// Bytes of a file that names packages.
+const NAMES_BYTES_MAX: u64 = 1 << 20;
+
+/// The lines of a file that names packages, each as if it were a path from there.
+pub fn python_named_in(path: &Path) -> Vec<PathBuf> {
+    let dir = path.parent().unwrap_or(path);
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let names_packages = match path.extension().and_then(OsStr::to_str) {
+        Some("pth" | "egg-link") => true,
+        Some("py") => name.contains("editable"),
+        _ => false,
+    };
+    if !names_packages {
+        return Vec::new();
+    }
+    let text = files::read(path, NAMES_BYTES_MAX).unwrap_or_default();
+    let lines = text.split(|byte| *byte == b'\n');
+    let lines = lines.filter(|line| !line.starts_with(b"#"));
+    lines.map(|line| dir.join(OsStr::from_bytes(line))).collect()
+}
+
+/// The files in the directories of installed packages that a person's variables lead to.
+pub(super) fn python_installed(vars: &[(OsString, OsString)]) -> Vec<PathBuf> {
+    let mut roots: Vec<PathBuf> = Vec::new();
+    for (name, value) in vars {
+        match name.to_str() {
+            Some("VIRTUAL_ENV" | "CONDA_PREFIX") => roots.push(value.into()),
+            Some("HOME") => roots.push(Path::new(value).join(".local")),
+            Some("PATH") => {
+                let programs = std::env::split_paths(value);
+                roots.extend(programs.filter_map(|dir| Some(dir.parent()?.to_owned())));
+            }
+            _ => {}
+        }
+    }
+    roots.sort();
+    roots.dedup();
+    let libraries = roots.iter().flat_map(|root| entries(&root.join("lib")));
+    let libraries = libraries.filter(|dir| {
+        let name = dir.file_name().unwrap_or_default().as_bytes();
+        name.starts_with(b"python")
+    });
+    let dirs = libraries.flat_map(|dir| ["site-packages", "dist-packages"].map(|it| dir.join(it)));
+    dirs.flat_map(|dir| entries(&dir)).collect()
+}
+
+fn entries(dir: &Path) -> Vec<PathBuf> {
+    let found = fs::read_dir(dir).into_iter().flatten().flatten();
+    found.map(|entry| entry.path()).collect()
 }
 
 #[cfg(test)]

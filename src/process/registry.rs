@@ -46,17 +46,6 @@ pub(crate) fn spawn<C>(
     spawn_as(false, start)
 }
 
-/// Like [`spawn`], for a start that may turn out to be unavailable.
-pub(crate) fn spawn_if<C>(
-    start: impl FnOnce() -> io::Result<Option<(u32, C)>>,
-) -> io::Result<Option<(C, RegistryEntry)>> {
-    let mut live = live();
-    let Some((pid, child)) = start()? else {
-        return Ok(None);
-    };
-    Ok(Some((child, register(&mut live, pid, false))))
-}
-
 /// Like [`spawn`], for one of our own helpers.
 pub(crate) fn spawn_tool<C>(
     start: impl FnOnce() -> io::Result<(u32, C)>,
@@ -70,14 +59,10 @@ fn spawn_as<C>(
 ) -> io::Result<(C, RegistryEntry)> {
     let mut live = live();
     let (pid, child) = start()?;
-    Ok((child, register(&mut live, pid, is_tool)))
-}
-
-fn register(live: &mut Vec<LiveProcess>, pid: u32, is_tool: bool) -> RegistryEntry {
     // A child that has ended already is a zombie, and still has its line.
     let start_ticks = table::entry(pid).map_or(0, |entry| entry.start_ticks);
     live.push(LiveProcess { pid, start_ticks, is_tool, is_asked: false });
-    RegistryEntry { pid, start_ticks }
+    Ok((child, RegistryEntry { pid, start_ticks }))
 }
 
 pub(crate) fn is_ours(pid: u32, start_ticks: u64) -> bool {

@@ -1,26 +1,36 @@
-//! The start of a job: its pipes, its tag, its group, and the handle of its first process.
+//! The start of a job: its pipes, its tag, its group, and the handle of its first process; and why a start fails.
 //!
 //! Invariant: any failure after the first process exists ends that process.
 #![allow(clippy::disallowed_methods)] // door: processes
 
-use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::{
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::{Path, PathBuf},
+};
 
-use tokio::process::{ChildStdin, ChildStdout, Command};
+use rustix::io::Errno;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 
-use super::cgroup::Leaf;
-use super::ending::{self, JobEnding, Method};
-use super::fence::FenceTask;
-use super::handle::JobHandle;
-use super::leader::Leader;
-use super::orphans::JobProcesses;
-use super::registry::{self, RegistryEntry};
-use super::tag::Tag;
-use super::{Fence, Job, Output, SpawnError, guard, table};
+use super::{
+    Fence, Job, Output, SHELL,
+    cgroup::Leaf,
+    ending::{self, JobEnding},
+    guard,
+    guard::FenceTask,
+    handle::JobHandle,
+    orphans::JobProcesses,
+    registry::{self, RegistryEntry},
+    table,
+    tag::Tag,
+};
+use crate::failure::{Lack, lack_at_start, lack_of};
 
 pub(super) struct SpawnedJob {
-    pub(super) child: Leader,
+    pub(super) child: Child,
     pub(super) output: Output,
     /// The standard input of a job that has one.
     pub(super) input: Option<ChildStdin>,
@@ -70,7 +80,7 @@ pub(super) struct Streams {
 }
 
 /// The leader, and its control socket and the standard input that its guard is still to get.
-type First = (Leader, RegistryEntry, Option<UnixStream>, Option<OwnedFd>);
+type First = (Child, RegistryEntry, Option<UnixStream>, Option<OwnedFd>);
 
 pub(super) fn spawn(
     job: &Job,
@@ -92,7 +102,7 @@ pub(super) fn spawn(
         stderr,
         fence: fence.and_then(|fence| fence.task(job)),
     };
-    let first = start.start_leader();
+    let first = start.leader();
     if let (Err(_), Some(leaf)) = (&first, &leaf) {
         leaf.remove();
     }
@@ -111,7 +121,7 @@ pub(super) fn spawn(
     };
     if let Some(control) = &handle.control {
         let input = for_guard.as_ref().map(AsFd::as_fd);
-        guard::input::begin(control, input).map_err(failed)?;
+        guard::begin(control, input).map_err(failed)?;
     }
     drop(for_guard);
     let input = our_input.map(writer).transpose().map_err(failed)?;
@@ -122,47 +132,7 @@ pub(super) fn spawn(
 
 impl Start<'_> {
     /// Afterwards this process no longer holds the job's ends of the pipes.
-    fn start_leader(mut self) -> io::Result<First> {
-        #[cfg(target_os = "linux")]
-        if self.ending.method != Method::Group
-            && let Some((leader, registered, control)) = self.fork_leader()?
-        {
-            return Ok((leader, registered, Some(control), self.input.take()));
-        }
-        self.spawn_leader()
-    }
-
-    /// A guard from the fork server, if there is one.
-    #[cfg(target_os = "linux")]
-    fn fork_leader(&self) -> io::Result<Option<(Leader, RegistryEntry, UnixStream)>> {
-        use std::ffi::OsStr;
-        if !guard::fork_server::is_open() {
-            return Ok(None);
-        }
-        let (ours, its) = UnixStream::pair()?;
-        let env = self.job.env.iter();
-        let env = env.map(|(name, value)| (name.as_os_str(), value.as_os_str()));
-        let mark = (OsStr::new(table::MARK), OsStr::new(&self.job.mark));
-        let request = guard::fork_server::ForkRequest {
-            task: &(self.ending).guard_task(
-                self.tag,
-                self.leaf.as_ref(),
-                self.input.is_some(),
-                self.fence.clone(),
-            ),
-            command: &self.job.command,
-            cwd: &self.job.cwd,
-            env: env.chain([mark]).collect(),
-            streams: [its.as_fd(), self.stdout.as_fd(), self.stderr.as_fd()],
-        };
-        let Some(encoded) = request.encode() else {
-            return Ok(None);
-        };
-        let forked = registry::spawn_if(|| guard::fork_server::fork_guard(&request, &encoded))?;
-        Ok(forked.map(|(forked, registered)| (Leader::Forked(forked), registered, ours)))
-    }
-
-    fn spawn_leader(mut self) -> io::Result<First> {
+    fn leader(mut self) -> io::Result<First> {
         let job = self.job;
         let (program, control) = self.ending.command(
             &job.command,
@@ -185,7 +155,7 @@ impl Start<'_> {
             let id = child.id();
             Ok((id.expect("BUG: a child that was never waited for has its id"), child))
         })?;
-        Ok((Leader::Started(child), registered, control, self.input))
+        Ok((child, registered, control, self.input))
     }
 }
 
@@ -201,4 +171,69 @@ fn reader(pipe: OwnedFd) -> io::Result<ChildStdout> {
 
 fn writer(pipe: OwnedFd) -> io::Result<ChildStdin> {
     ChildStdin::from_std(pipe.into())
+}
+
+// Why a job was not started, and what a person can do about it.
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    #[error("the working directory {} is not there", .0.display())]
+    NoDirectory(PathBuf),
+    #[error("there is no shell at {SHELL}")]
+    NoShell,
+    #[error("the command and its environment are too long for the system: {0}")]
+    TooLong(#[source] io::Error),
+    #[error("the system has no room for another process: {0}")]
+    NoRoom(#[source] io::Error),
+    #[error("the command or its environment contains a NUL byte")]
+    Nul(#[source] io::Error),
+    #[error("the log {} cannot be written: {source}", path.display())]
+    Log { path: PathBuf, source: io::Error },
+    #[error("the command cannot be started: {0}")]
+    Other(#[source] io::Error),
+}
+
+impl SpawnError {
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            SpawnError::NoDirectory(_) => "it was removed while it was in use: run again",
+            SpawnError::NoShell => "commands are run by a POSIX shell: install one there",
+            SpawnError::TooLong(_) => "put the command into a script and name that",
+            SpawnError::NoRoom(_) => {
+                "lower the parallelism, or raise the limits on processes (`ulimit -u`), \
+                 open files (`ulimit -n`) or memory"
+            }
+            SpawnError::Nul(_) => "remove the NUL byte",
+            SpawnError::Log { .. } => "check the directory's permissions and the free space",
+            SpawnError::Other(_) => "fix what the system names, then run it again",
+        }
+    }
+
+    /// The resource that was lacking for the start, if it can become available again.
+    #[must_use]
+    pub fn lack(&self) -> Option<Lack> {
+        match self {
+            SpawnError::NoRoom(source) | SpawnError::Other(source) => lack_at_start(source),
+            SpawnError::Log { source, .. } => lack_of(source),
+            SpawnError::NoDirectory(_)
+            | SpawnError::NoShell
+            | SpawnError::TooLong(_)
+            | SpawnError::Nul(_) => None,
+        }
+    }
+
+    pub(super) fn from_spawn(error: io::Error, cwd: &Path) -> SpawnError {
+        match error.raw_os_error().map(Errno::from_raw_os_error) {
+            Some(Errno::TOOBIG) => SpawnError::TooLong(error),
+            Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
+                SpawnError::NoRoom(error)
+            }
+            _ if !cwd.is_dir() => SpawnError::NoDirectory(cwd.to_owned()),
+            _ if !Path::new(SHELL).exists() => SpawnError::NoShell,
+            _ if error.kind() == io::ErrorKind::InvalidInput => SpawnError::Nul(error),
+            _ => SpawnError::Other(error),
+        }
+    }
 }

@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::*;
 
-mod plain;
 mod starts;
 mod stops;
 mod sweeps;
@@ -134,19 +133,8 @@ async fn a_job_sees_its_directory_its_environment_its_mark_and_no_input() {
 }
 
 #[tokio::test]
-async fn a_job_of_the_fork_server_is_as_any_other() {
+async fn a_job_that_is_dropped_before_its_end_is_reaped() {
     let world = World::new();
-    guard::fork_server::open();
-    assert!(guard::fork_server::is_open());
-    let job = world.job("pwd -P; echo \"$DESCENT_MARK\"; echo b >&2; exit 7");
-    let ended = run_it(&job).await;
-    let cwd = world.directory.path().canonicalize().unwrap();
-    let expected = format!("{}\n{}\nb\n", cwd.display(), job.mark);
-    assert_eq!((ended.how, ended.output.head()), (JobEnd::Exit(7), expected));
-    assert_eq!(run_it(&world.job("kill -9 $$")).await.how, JobEnd::Signal(9));
-    let short = Job { timeout: Duration::from_millis(50), ..world.job("sleep 600 & sleep 600") };
-    assert_eq!(run_it(&short).await.how, JobEnd::TimedOut);
-    // Dropped before it ended, it is reaped too, and the next is born.
     let never = CancellationToken::new();
     let endless = world.job("sleep 600");
     let begun = AtomicU32::new(0);
@@ -158,10 +146,6 @@ async fn a_job_of_the_fork_server_is_as_any_other() {
     while table::entry(pid).is_some() {
         tokio::task::yield_now().await;
     }
-    assert_eq!(run_it(&world.job("exit 3")).await.how, JobEnd::Exit(3));
-    assert!(guard::fork_server::is_open());
-    guard::fork_server::close();
-    assert_eq!(run_it(&world.job("exit 4")).await.how, JobEnd::Exit(4));
 }
 
 #[tokio::test]
@@ -313,7 +297,7 @@ async fn the_command_of_a_job_whose_guard_was_killed_is_reaped() {
     let killing = async {
         let command = tokio::task::block_in_place(|| world.pid("pid"));
         let guard = table::entry(command).unwrap().parent;
-        let guard = known::to_pid(guard).unwrap();
+        let guard = table::to_pid(guard).unwrap();
         rustix::process::kill_process(guard, rustix::process::Signal::KILL).unwrap();
         command
     };

@@ -8,7 +8,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::journal::Journal;
-use super::recent::RecentStates;
+use super::merge_base::RecentStates;
 use super::{Store, StoreError};
 use crate::files;
 

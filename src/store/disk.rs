@@ -21,9 +21,8 @@ use rustix::fs::{
 use rustix::io::Errno;
 use twox_hash::xxhash3_64::Hasher;
 
-use super::lease::{self, Against, FileLease};
-use super::times;
-use crate::files::{self, CloseStamp};
+use super::lease::{self, FileLease};
+use crate::files;
 
 /// The identity of a file, whatever its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +40,6 @@ pub(super) struct OpenFile {
     pub(super) uid: u32,
     /// The length when it was opened.
     pub(super) len: u64,
-    /// How many names it has.
-    pub(super) links: u64,
 }
 
 /// An open file with the bytes that it held when it was read.
@@ -72,21 +69,13 @@ pub(super) trait Disk: fmt::Debug + Send + Sync {
     fn holds(&self, opened: &OpenFile, bytes: &[u8]) -> io::Result<bool>;
     /// The xxHash3 of the content.
     fn digest(&self, opened: &OpenFile) -> io::Result<u64>;
-    /// Whether stamps prove the content of a file that is so large. A smaller one is read as fast as its stamp.
-    fn gives_proofs(&self, len: u64) -> bool;
-    /// The stamp of a file, if stamps prove contents: as long as a file has it, nobody changed anything.
-    fn proof(&self, opened: &OpenFile) -> Option<CloseStamp>;
-    /// Opens a file of ours to be written over.
-    fn open_over(&self, path: &Path) -> io::Result<OpenFile>;
-    /// Keeps others from opening the file, or from opening it for writing. `WouldBlock` if somebody has it open so already.
-    fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>>;
+    /// Keeps others from opening the file for writing. `WouldBlock` if somebody has it open so already.
+    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<FileLease<'f>>;
     /// The file that has the name now.
     fn identify(&self, path: &Path) -> io::Result<FileId>;
     /// Creates a file; fails if there is one.
     fn create(&self, path: &Path, mode: u32) -> io::Result<File>;
     fn write(&self, file: &File, bytes: &[u8]) -> io::Result<()>;
-    /// Cuts off what an older content was longer.
-    fn cut(&self, file: &File, len: u64) -> io::Result<()>;
     fn fsync(&self, file: &File) -> io::Result<()>;
     fn fsync_dir(&self, dir: &Path) -> io::Result<()>;
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
@@ -183,13 +172,11 @@ fn in_chunks(opened: &OpenFile, mut goes_on: impl FnMut(&[u8]) -> bool) -> io::R
 pub(super) struct RealDisk {
     dir: PathBuf,
     pin: OnceLock<OwnedFd>,
-    /// Whether times tell every change, once that was asked.
-    tells_changes: OnceLock<bool>,
 }
 
 impl RealDisk {
     pub(super) fn in_dir(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), pin: OnceLock::new(), tells_changes: OnceLock::new() }
+        Self { dir: dir.to_owned(), pin: OnceLock::new() }
     }
 
     fn pinned(&self) -> io::Result<BorrowedFd<'_>> {
@@ -209,26 +196,6 @@ impl RealDisk {
         }
     }
 
-    fn open_as(&self, path: &Path, flags: OFlags) -> io::Result<OpenFile> {
-        let (dir, name) = self.at(path)?;
-        let file = File::from(openat(dir, name, flags, Mode::empty())?);
-        let meta = file.metadata()?;
-        if meta.is_dir() {
-            return Err(io::ErrorKind::IsADirectory.into());
-        }
-        if !meta.is_file() {
-            return Err(io::Error::other("not a regular file"));
-        }
-        Ok(OpenFile {
-            id: FileId { dev: meta.dev(), ino: meta.ino() },
-            mode: meta.mode(),
-            uid: meta.uid(),
-            len: meta.len(),
-            links: meta.nlink(),
-            file,
-        })
-    }
-
     fn stat(&self, path: &Path) -> io::Result<rustix::fs::Stat> {
         let (dir, name) = self.at(path)?;
         Ok(rustix::fs::statat(dir, name, AtFlags::SYMLINK_NOFOLLOW)?)
@@ -242,9 +209,6 @@ const IGNORED: &[u8] = b"*\n";
 
 /// Bytes handled at once: few enough to stay in the CPU's cache.
 const CHUNK_BYTES: usize = 64 << 10;
-
-/// From this size on a file is large; in tests every file is.
-const PROOF_FROM_BYTES: u64 = if cfg!(test) { 1 } else { 256 << 10 };
 
 /// Opening a pipe would otherwise wait for a writer.
 const REGULAR: OFlags =
@@ -266,16 +230,22 @@ impl Disk for RealDisk {
     }
 
     fn open(&self, path: &Path) -> io::Result<OpenFile> {
-        self.open_as(path, REGULAR)
-    }
-
-    fn open_over(&self, path: &Path) -> io::Result<OpenFile> {
-        let opened = self.open_as(path, REGULAR.union(OFlags::WRONLY))?;
-        if opened.uid == rustix::process::geteuid().as_raw() {
-            Ok(opened)
-        } else {
-            Err(io::ErrorKind::PermissionDenied.into())
+        let (dir, name) = self.at(path)?;
+        let file = File::from(openat(dir, name, REGULAR, Mode::empty())?);
+        let meta = file.metadata()?;
+        if meta.is_dir() {
+            return Err(io::ErrorKind::IsADirectory.into());
         }
+        if !meta.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        Ok(OpenFile {
+            id: FileId { dev: meta.dev(), ino: meta.ino() },
+            mode: meta.mode(),
+            uid: meta.uid(),
+            len: meta.len(),
+            file,
+        })
     }
 
     fn read(&self, opened: &OpenFile, bytes_max: u64) -> io::Result<Vec<u8>> {
@@ -308,18 +278,8 @@ impl Disk for RealDisk {
         Ok(hasher.finish())
     }
 
-    fn gives_proofs(&self, len: u64) -> bool {
-        let tried = || self.pinned().is_ok_and(|pin| times::tell_every_change(&self.dir, pin));
-        len >= PROOF_FROM_BYTES && *self.tells_changes.get_or_init(tried)
-    }
-
-    fn proof(&self, opened: &OpenFile) -> Option<CloseStamp> {
-        let meta = self.gives_proofs(opened.len).then(|| opened.file.metadata());
-        meta?.ok().map(|meta| CloseStamp::of(&meta))
-    }
-
-    fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {
-        lease::take(&opened.file, against)
+    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<FileLease<'f>> {
+        lease::take(&opened.file)
     }
 
     fn identify(&self, path: &Path) -> io::Result<FileId> {
@@ -334,10 +294,6 @@ impl Disk for RealDisk {
 
     fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {
         file.write_all(bytes)
-    }
-
-    fn cut(&self, file: &File, len: u64) -> io::Result<()> {
-        file.set_len(len)
     }
 
     fn fsync(&self, file: &File) -> io::Result<()> {

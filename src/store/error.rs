@@ -1,16 +1,22 @@
 //! Everything that can go wrong with the state file, each with a stable code, an exit code and the
-//! next thing to do.
+//! next thing to do. A fault of the file has its place.
 //!
 //! Not here: printing it, or what a caller does about it.
 
-use std::io;
-use std::path::{Path, PathBuf};
+use std::{
+    fmt, io,
+    path::{Path, PathBuf},
+};
 
-use descent_core::state::{VERSION, Version, decode::BEGIN_ANEW};
+use descent_core::{
+    doc::Fault,
+    state::{VERSION, Version, decode::BEGIN_ANEW},
+};
 
-use super::placed_fault::PlacedFault;
-use crate::failure::{Failure, Lack, exit, lack_of};
-use crate::files::Odd;
+use crate::{
+    failure::{Failure, Lack, exit, lack_of},
+    files::Odd,
+};
 
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
@@ -273,4 +279,36 @@ pub fn count(faults: usize) -> String {
         1 => "1 fault".to_owned(),
         more => format!("{more} faults"),
     }
+}
+
+// A fault in a state file, with the place where a person finds it.
+
+/// A fault with its place.
+#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct PlacedFault {
+    /// From 1.
+    pub line: usize,
+    /// From 1, in characters.
+    pub column: usize,
+    #[serde(flatten)]
+    pub fault: Fault,
+}
+
+impl fmt::Display for PlacedFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (line, column, fault) = (self.line, self.column, &self.fault);
+        let pointer = if fault.pointer.is_empty() { "/" } else { &fault.pointer };
+        let (pointer, message) = (on_one_line(pointer), on_one_line(&fault.message));
+        write!(f, "{line}:{column}: {pointer}: {message}")?;
+        match &fault.hint {
+            Some(hint) => write!(f, " ({})", on_one_line(hint)),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A key of the file may hold a line break, and what follows must not look like a line of ours.
+fn on_one_line(text: &str) -> String {
+    text.replace('\n', "\\n").replace('\r', "\\r")
 }

@@ -9,11 +9,9 @@
 //! holds the whole state. Each line repeats the patch of the line before, so that a damaged line
 //! takes no other with it. Not here: states in memory, the description of a difference (the core).
 
-mod archive;
-mod event;
-mod files;
 mod line;
 mod read;
+mod segments;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -25,13 +23,14 @@ use descent_core::id::Serial;
 use descent_core::state::State;
 use descent_core::state::patch::Patch;
 
-use super::{CommitContent, LoadedState, load};
+use super::disk::Disk;
+use super::{CommitContent, LoadedState, load, room};
+use crate::files;
 use line::{Body, JournalLine};
 
-pub(super) use archive::archive;
-pub(super) use files::prune;
 pub use line::Commit;
 pub use read::History;
+pub(super) use segments::prune;
 
 /// Commits in one file.
 const LINES_MAX: usize = 256;
@@ -43,6 +42,8 @@ const SEGMENTS_MAX: usize = 400;
 const BYTES_MAX: u64 = 64 << 20;
 /// Maximum of changes in one line, which only a correction by a person has.
 const CHANGES_MAX: usize = 40;
+/// Maximum of archives of one name.
+const ARCHIVES_MAX: u32 = 1000;
 /// A chain begins with two whole states, so that losing either one loses nothing of what follows.
 const WHOLES_FIRST: u32 = 2;
 
@@ -114,8 +115,16 @@ impl Journal {
     /// Notes a commit, under the commit lock. The commit is durable already: no failure here can
     /// undo it.
     pub(super) fn note(&mut self, made: CommitNote<'_>) {
-        let noted = self.try_note(made);
-        self.handle_result(noted);
+        let Err(error) = self.try_note(made) else {
+            self.is_broken = false;
+            return;
+        };
+        // The next commit begins a new chain.
+        self.open = None;
+        if !std::mem::replace(&mut self.is_broken, true) {
+            let dir = self.dir.display();
+            tracing::warn!(%error, %dir, "the history could not be written; the run is not affected");
+        }
     }
 
     /// Makes sure that the state is in the journal, whoever committed it; under the commit lock.
@@ -138,35 +147,8 @@ impl Journal {
         })
     }
 
-    /// Compresses closed files and removes the oldest. It needs no lock, and may be left out.
-    pub(super) fn tidy(&mut self) {
-        let tidied = files::compress_closed(&self.dir)
-            .and_then(|()| prune(&self.dir, SEGMENTS_MAX, BYTES_MAX));
-        if let Err(error) = tidied {
-            self.warn(&error);
-        }
-    }
-
     pub(super) fn history(&self) -> History {
         History::of(self.dir.clone())
-    }
-
-    fn handle_result(&mut self, done: io::Result<()>) {
-        match done {
-            Ok(()) => self.is_broken = false,
-            Err(error) => {
-                // The next commit begins a new chain.
-                self.open = None;
-                self.warn(&error);
-            }
-        }
-    }
-
-    fn warn(&mut self, error: &io::Error) {
-        if !std::mem::replace(&mut self.is_broken, true) {
-            let dir = self.dir.display();
-            tracing::warn!(%error, %dir, "the history could not be written; the run is not affected");
-        }
     }
 
     fn try_note(&mut self, made: CommitNote<'_>) -> io::Result<()> {
@@ -218,7 +200,7 @@ impl Journal {
         match open {
             Some(open) if !open.is_full() => Ok(open),
             before => {
-                let segment = files::next(&self.dir)?;
+                let segment = segments::next(&self.dir)?;
                 prune(&self.dir, SEGMENTS_MAX, BYTES_MAX)?;
                 let last = before.and_then(|before| before.last);
                 Ok(OpenSegment::new(segment, wholes_due, last))
@@ -258,7 +240,7 @@ impl Journal {
         Commit {
             is_correction: before.is_some_and(|before| corrects(before, after)),
             stamps: stamps.into_iter().collect(),
-            events: event::bounded(events),
+            events: line::bounded(events),
             changes: bounded(changes),
             ..self.commit(made, &self.command)
         }
@@ -293,7 +275,7 @@ impl OpenSegment {
     }
 
     fn is_as_left(&self) -> bool {
-        files::len(&self.segment) == Some(self.len)
+        segments::len(&self.segment) == Some(self.len)
     }
 
     fn is_full(&self) -> bool {
@@ -301,7 +283,7 @@ impl OpenSegment {
     }
 
     fn append(&mut self, line: &JournalLine<'_>) -> io::Result<()> {
-        let len = files::append(&self.segment, self.len, line)?;
+        let len = segments::append(&self.segment, self.len, line)?;
         if matches!(line.body, Body::Patch(_)) {
             self.patches_len += len - self.len;
         }
@@ -332,6 +314,38 @@ pub(super) fn keep(dir: &Path, serial: u64, bytes: &[u8]) -> io::Result<()> {
     } else {
         Ok(())
     }
+}
+
+/// Keeps bytes for good, for a state that is replaced; they are durable when this returns, and never half written. The
+/// same bytes twice are one file.
+pub(super) fn archive(
+    disk: &dyn Disk,
+    journal: &Path,
+    name: &str,
+    bytes: &[u8],
+) -> io::Result<PathBuf> {
+    files::make_dir_durably(journal)?;
+    for n in 0..ARCHIVES_MAX {
+        let suffix = if n == 0 { String::new() } else { format!("-{n}") };
+        let path = journal.join(format!("archive-{name}{suffix}.json"));
+        match disk.create(&path, 0o600) {
+            Ok(file) => {
+                // Half an archive would be taken for a whole one.
+                let written = disk.write(&file, bytes).and_then(|()| disk.fsync(&file));
+                written.inspect_err(|_| drop(disk.unlink(&path)))?;
+                disk.fsync_dir(journal)?;
+                return Ok(path);
+            }
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+            Err(_)
+                if files::read(&path, room::BYTES_MAX as u64).is_ok_and(|there| there == bytes) =>
+            {
+                return Ok(path);
+            }
+            Err(_) => {}
+        }
+    }
+    Err(io::ErrorKind::AlreadyExists.into())
 }
 
 /// Whether a person changed the agreement; a remark on an assertion changes nothing of it.

@@ -1,5 +1,4 @@
-//! Leases: while one is held, nobody begins to write to the file, or nobody else opens it at all; they wait until it
-//! ends.
+//! Leases: while one is held, nobody begins to write to the file; who wants to waits until it ends.
 //!
 //! Invariant: no signal of a lease ends this process. Not here: what is done under a lease.
 #![allow(unsafe_code)] // the one call that no safe interface has
@@ -9,37 +8,25 @@ use std::io;
 
 /// A lease, held until it is dropped.
 #[derive(Debug)]
-pub(super) struct FileLease<'f> {
-    file: &'f File,
-    against: Against,
-}
-
-/// Those who have to wait.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Against {
-    Writers,
-    /// All who open the file.
-    Others,
-}
+pub(super) struct FileLease<'f>(&'f File);
 
 impl FileLease<'_> {
     /// Whether somebody waits, and goes on when the lease ends.
     pub(super) fn is_wanted(&self) -> bool {
-        !kernel::is_whole(self.file, self.against)
+        !kernel::is_whole(self.0)
     }
 }
 
 impl Drop for FileLease<'_> {
     fn drop(&mut self) {
-        kernel::release(self.file);
+        kernel::release(self.0);
     }
 }
 
-/// `WouldBlock` if one of those has the file open. Any other error means that there are no leases here. A file opened for
-/// writing can be leased against all others alone.
-pub(super) fn take(file: &File, against: Against) -> io::Result<FileLease<'_>> {
-    kernel::take(file, against)?;
-    Ok(FileLease { file, against })
+/// `WouldBlock` if somebody has the file open for writing. Any other error means that there are no leases here.
+pub(super) fn take(file: &File) -> io::Result<FileLease<'_>> {
+    kernel::take(file)?;
+    Ok(FileLease(file))
 }
 
 #[cfg(target_os = "linux")]
@@ -49,20 +36,11 @@ mod kernel {
     use std::os::fd::AsRawFd;
     use std::sync::{Arc, OnceLock, atomic::AtomicBool};
 
-    use super::Against;
-
-    pub(super) fn take(file: &File, against: Against) -> io::Result<()> {
+    pub(super) fn take(file: &File) -> io::Result<()> {
         if !outlives_breaks() {
             return Err(io::ErrorKind::Unsupported.into());
         }
-        set(file, kind(against))
-    }
-
-    fn kind(against: Against) -> libc::c_int {
-        match against {
-            Against::Writers => libc::F_RDLCK,
-            Against::Others => libc::F_WRLCK,
-        }
+        set(file, libc::F_RDLCK)
     }
 
     pub(super) fn release(file: &File) {
@@ -70,9 +48,9 @@ mod kernel {
         let _ = set(file, libc::F_UNLCK);
     }
 
-    pub(super) fn is_whole(file: &File, against: Against) -> bool {
+    pub(super) fn is_whole(file: &File) -> bool {
         // SAFETY: the descriptor is open as long as the reference lives, and the call takes no memory.
-        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) == kind(against) }
+        unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLEASE) == libc::F_RDLCK }
     }
 
     fn set(file: &File, kind: libc::c_int) -> io::Result<()> {
@@ -99,13 +77,13 @@ mod kernel {
     use std::fs::File;
     use std::io;
 
-    pub(super) fn take(_: &File, _: super::Against) -> io::Result<()> {
+    pub(super) fn take(_: &File) -> io::Result<()> {
         Err(io::ErrorKind::Unsupported.into())
     }
 
     pub(super) fn release(_: &File) {}
 
-    pub(super) fn is_whole(_: &File, _: super::Against) -> bool {
+    pub(super) fn is_whole(_: &File) -> bool {
         true
     }
 }

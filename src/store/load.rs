@@ -1,27 +1,36 @@
-//! Turns the bytes of a state file into a usable state, or into all of its faults.
+//! Reads a state file at rest, and turns its bytes into a usable state, or into all of its faults.
 //!
-//! Invariant: the result has no fault of syntax, type, pattern or graph. Not here: the disk.
+//! Invariant: the result has no fault of syntax, type, pattern or graph. Not here: replacing the file (`swap`).
 
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
-use std::sync::{Arc, OnceLock};
-
-use descent_core::doc::{Fault, Node, Places, readable};
-use descent_core::graph::validate;
-use descent_core::state::check::{Pattern, PatternKind};
-use descent_core::state::decode::{
-    Decoding, deciding, decode, decode_past, decode_without_internal,
+use std::{
+    fs::File,
+    io,
+    io::Read,
+    path::Path,
+    sync::{Arc, OnceLock},
+    time::Duration,
 };
-use descent_core::state::encode::StateText;
-use descent_core::state::{State, VERSION};
-use descent_core::trust::TrustList;
 
-use super::StoreError;
-use super::disk::dangling;
-use super::placed_fault::PlacedFault;
-use crate::files::{self, CloseStamp};
-use crate::shape::Shape;
+use descent_core::{
+    doc::{Fault, Node, Places, readable},
+    graph::validate,
+    state::{
+        State, VERSION,
+        check::{Pattern, PatternKind},
+        decode::{Decoding, deciding, decode, decode_past, decode_without_internal},
+        encode::StateText,
+    },
+    trust::TrustList,
+};
+
+use super::{
+    Store, StoreError,
+    disk::{self, DirectoryCheck, FileBytes, OpenFile, dangling},
+    error::PlacedFault,
+    locks,
+    swap::{self, Writer},
+};
+use crate::{files, files::ContentStamp, shape::Shape};
 
 /// The rule of a schema that cannot be used.
 pub const BAD_SCHEMA: &str = "bad-schema";
@@ -35,7 +44,6 @@ pub struct LoadedState {
     pub is_foreign: bool,
     remarks: OnceLock<Remarks>,
     carried: OnceLock<TrustList>,
-    proof: OnceLock<CloseStamp>,
 }
 
 /// Remarks on a usable state, with places in its bytes.
@@ -48,14 +56,7 @@ struct Remarks {
 impl LoadedState {
     /// A state with the text that it was just written as.
     pub(super) fn written(state: State, text: Arc<String>) -> Self {
-        Self {
-            state,
-            text,
-            is_foreign: false,
-            remarks: OnceLock::new(),
-            carried: OnceLock::new(),
-            proof: OnceLock::new(),
-        }
+        Self { state, text, is_foreign: false, remarks: OnceLock::new(), carried: OnceLock::new() }
     }
 
     #[must_use]
@@ -66,15 +67,6 @@ impl LoadedState {
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.text.as_bytes()
-    }
-
-    /// The stamp that proves, as long as the file has it, that it holds this state.
-    pub(super) fn proof(&self) -> Option<CloseStamp> {
-        self.proof.get().copied()
-    }
-
-    pub(super) fn prove(&self, proof: CloseStamp) {
-        let _ = self.proof.set(proof);
     }
 
     /// Everything in it that can execute or decide, and what agents are told.
@@ -192,7 +184,6 @@ fn read_decoded(
         is_foreign: !is_sealed || !state.said.is_empty(),
         remarks: remarks.into(),
         carried: OnceLock::new(),
-        proof: OnceLock::new(),
         state,
         text,
     };
@@ -302,4 +293,119 @@ pub fn place_faults(bytes: &[u8], faults: &[Fault]) -> Vec<PlacedFault> {
 pub fn show_faults(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<String> {
     let line = |at: &PlacedFault| format!("{}:{at}", path.display());
     place_faults(bytes, faults).iter().map(line).collect()
+}
+
+// How the store learns what its file holds: read whole, read at rest, or presumed.
+
+/// An editor that renames or truncates leaves the name absent or empty for an instant.
+const SETTLE_MS: u64 = 10;
+const SETTLE_TIMES: u32 = 10;
+/// How often to wait `SETTLE_MS` for a save in place; after that its bytes are adopted later.
+const WRITER_TIMES: u32 = 20;
+
+/// The state's file, open, with its content.
+pub(super) struct StateFile {
+    pub(super) opened: OpenFile,
+    pub(super) now: Arc<LoadedState>,
+    pub(super) writer: Writer,
+}
+
+impl Store {
+    pub(super) fn read_bytes(&self) -> Result<FileBytes, StoreError> {
+        let mut found = self.find();
+        for _ in 0..SETTLE_TIMES {
+            match &found {
+                Ok(found) if !found.bytes.is_empty() => break,
+                Err(StoreError::NoState { .. } | StoreError::Vanished { .. }) | Ok(_) => {
+                    std::thread::sleep(Duration::from_millis(SETTLE_MS));
+                }
+                Err(_) => break,
+            }
+            found = self.find();
+        }
+        found
+    }
+
+    fn find(&self) -> Result<FileBytes, StoreError> {
+        let opened = self.open_file()?;
+        let bytes = self.disk.read(&opened, self.names.bytes_max);
+        let bytes = bytes.map_err(|error| self.cannot_read(error))?;
+        Ok(FileBytes { opened, bytes })
+    }
+
+    fn open_file(&self) -> Result<OpenFile, StoreError> {
+        let ground = self.disk.check_directory().map_err(|error| self.cannot_read(error))?;
+        match ground {
+            DirectoryCheck::Same => self.disk.open(&self.place.state),
+            DirectoryCheck::Gone => Err(io::ErrorKind::NotFound.into()),
+            DirectoryCheck::Other => {
+                let path = self.names.dir().to_owned();
+                return Err(StoreError::Moved { path });
+            }
+        }
+        .map_err(|error| self.cannot_read(error))
+    }
+
+    /// Reads the file when nobody is writing it. A writer that takes very long is not waited for.
+    pub(super) fn see(&mut self) -> Result<StateFile, StoreError> {
+        let (mut found, mut writer) = (self.read_bytes()?, Writer::GoOn);
+        for _ in 0..WRITER_TIMES {
+            if !self.is_written(&found.opened) {
+                writer = Writer::GiveWay;
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(SETTLE_MS));
+            found = self.read_bytes()?;
+        }
+        Ok(StateFile { now: self.take_in(&found.bytes)?, opened: found.opened, writer })
+    }
+
+    /// Whether another process holds the commit lock now.
+    pub fn is_lock_taken(&self) -> bool {
+        locks::is_locked(&self.place.commit_lock())
+    }
+
+    /// The failure if the commit lock does not become free.
+    pub fn lock_timeout(&self) -> StoreError {
+        let path = self.place.commit_lock();
+        StoreError::LockTimeout { path }
+    }
+
+    /// The stamp of the file as long as nobody saves over it or into it, if the last commit published one.
+    pub fn published(&self) -> Option<ContentStamp> {
+        self.published
+    }
+
+    /// The content if nobody saved since. The file is not read, because a commit compares it anyway
+    /// before it publishes.
+    pub(super) fn presumed(&self) -> Option<StateFile> {
+        let now = Arc::clone(self.cached.as_ref()?);
+        let opened = self.open_file().ok()?;
+        let is_likely = opened.len == now.bytes().len() as u64 && !self.is_written(&opened);
+        is_likely.then_some(StateFile { opened, now, writer: Writer::GiveWay })
+    }
+
+    fn is_written(&self, opened: &OpenFile) -> bool {
+        let lease = self.disk.lease(opened).map(drop);
+        lease.is_err_and(|error| swap::is_busy(&error))
+    }
+
+    pub(super) fn cannot_read(&self, source: io::Error) -> StoreError {
+        let path = self.place.state.clone();
+        match source.kind() {
+            io::ErrorKind::NotFound if self.cached.is_some() => StoreError::Vanished { path },
+            io::ErrorKind::NotFound => StoreError::NoState {
+                looked_from: path,
+                has_journal: self.place.journal().is_dir(),
+            },
+            io::ErrorKind::IsADirectory => StoreError::IsDirectory { path },
+            // A link that was there at the start was followed then, if it led anywhere.
+            _ if disk::is_link(&source) && self.cached.is_some() => StoreError::Link { path },
+            _ if disk::is_link(&source) => match disk::dangling(&path) {
+                Some(to) => StoreError::LinkToNothing { path, to },
+                None => StoreError::Unreadable { path, source },
+            },
+            _ => StoreError::Unreadable { path, source },
+        }
+    }
 }

@@ -1,5 +1,5 @@
-//! The kernel locks: `commit.lock` for milliseconds and `run.lock` for a loop's life, both on sidecars; others on a file
-//! that their user names.
+//! The kernel locks: `commit.lock` for milliseconds, `run.lock` for a loop's life, `redirect.lock` while a redirect is
+//! asked for, all on sidecars; others on a file that their user names.
 //!
 //! Invariant: an open file holds the lock, so it dies with its holder. The files are never
 //! unlinked, and their content is for messages alone. Not here: what is done under a lock.
@@ -9,13 +9,12 @@ use std::hash::{BuildHasher, RandomState};
 use std::io::{self, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use descent_core::id::RunId;
 use rustix::process::Pid;
 
-use super::StoreError;
+use super::{Store, StoreError};
 use crate::files;
 
 /// How long a commit waits for others.
@@ -32,7 +31,7 @@ const HOLDER_BYTES_MAX: u64 = 4096;
 /// An exclusive lock on a file, held until it is dropped.
 #[derive(Debug)]
 pub struct FileLock {
-    file: Arc<File>,
+    file: File,
     path: PathBuf,
 }
 
@@ -44,59 +43,9 @@ impl FileLock {
 }
 
 impl Drop for FileLock {
-    /// The file may stay open, so that it need not be opened for the next lock.
+    /// A process that is being started has a copy of the descriptor for an instant.
     fn drop(&mut self) {
-        let _ = fs2::FileExt::unlock(&*self.file);
-    }
-}
-
-/// A lock that one process takes again and again. Its file stays open between.
-#[derive(Debug)]
-pub(super) struct RepeatedLock {
-    path: PathBuf,
-    kept: Mutex<Option<Arc<File>>>,
-}
-
-impl RepeatedLock {
-    pub(super) fn on(path: PathBuf) -> Self {
-        let kept = Mutex::new(None);
-        Self { path, kept }
-    }
-
-    /// Takes the lock if its file is still open, still has the name, and nobody else holds it.
-    pub(super) fn again(&self) -> Option<FileLock> {
-        let file = self.kept().clone()?;
-        fs2::FileExt::try_lock_exclusive(&*file).ok()?;
-        let path = self.path.clone();
-        Some(FileLock { file, path }).filter(FileLock::is_whole)
-    }
-
-    /// Whether another process holds the lock now, as far as that is known without opening the file.
-    pub(super) fn is_taken(&self) -> bool {
-        self.kept().as_ref().is_some_and(|file| {
-            let taken = fs2::FileExt::try_lock_exclusive(&**file);
-            let is_taken = taken.is_err_and(|error| is_contended(&error));
-            if !is_taken {
-                let _ = fs2::FileExt::unlock(&**file);
-            }
-            is_taken
-        })
-    }
-
-    pub(super) fn timeout(&self) -> StoreError {
-        let path = self.path.clone();
-        StoreError::LockTimeout { path }
-    }
-
-    /// Opens the file and waits for the lock.
-    pub(super) fn take(&self) -> Result<FileLock, StoreError> {
-        let lock = exclusive(&self.path)?;
-        *self.kept() = Some(Arc::clone(&lock.file));
-        Ok(lock)
-    }
-
-    fn kept(&self) -> MutexGuard<'_, Option<Arc<File>>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        let _ = fs2::FileExt::unlock(&self.file);
     }
 }
 
@@ -118,6 +67,61 @@ const RUN_LOCK: &str = "run.lock";
 /// The start of a holder's line.
 const HOLDER_PID: &str = "pid ";
 
+impl Store {
+    /// Takes the right to run the loop of this run. Others learn which one it is before its first commit.
+    pub fn lease_for(&self, run: &RunId) -> Result<Lease, StoreError> {
+        self.lease(&format!("run\n{run}"))
+    }
+
+    /// Takes the right to run the loop. `info` is for others: a line with since when and which command.
+    pub fn lease(&self, info: &str) -> Result<Lease, StoreError> {
+        self.place.make_dir()?;
+        self.place.has_plain_sidecars()?;
+        let lease = lease(self.place.lease_dirs(), info)?;
+        // A loop that was killed left some.
+        self.put_away();
+        Ok(lease)
+    }
+
+    /// Whether a loop holds the lease.
+    #[must_use]
+    pub fn is_live(&self) -> bool {
+        self.held_lease_dir().is_some()
+    }
+
+    /// Takes the right to ask for a redirect; `None` if another process has it.
+    pub fn ask_redirect(&self) -> Result<Option<FileLock>, StoreError> {
+        self.place.make_dir()?;
+        match lock_within(&self.place.redirect_lock(), 0) {
+            Ok(lock) => Ok(Some(lock)),
+            Err(StoreError::LockTimeout { .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a process that asked for a redirect lives.
+    #[must_use]
+    pub fn is_redirect_asked(&self) -> bool {
+        is_locked(&self.place.redirect_lock())
+    }
+
+    /// The line that the holder of the lease wrote about itself.
+    #[must_use]
+    pub fn holder(&self) -> Option<String> {
+        self.held_lease_dir().and_then(holder)
+    }
+
+    /// The run whose loop holds the lease, if it says so.
+    #[must_use]
+    pub fn live_run(&self) -> Option<RunId> {
+        self.held_lease_dir().and_then(run_of_holder)
+    }
+
+    fn held_lease_dir(&self) -> Option<&Path> {
+        self.place.lease_dirs().find(|dir| is_held(dir))
+    }
+}
+
 /// Waits for the lock on that file, which is made if it is missing, in a directory that exists.
 ///
 /// # Errors
@@ -130,7 +134,7 @@ pub(super) fn lock_within(path: &Path, wait_ms: u64) -> Result<FileLock, StoreEr
     let held = wait(wait_ms, || take(path)).map_err(|error| StoreError::io("lock", path, error))?;
     let path = path.to_owned();
     match held {
-        Some(file) => Ok(FileLock { file: Arc::new(file), path }),
+        Some(file) => Ok(FileLock { file, path }),
         None => Err(StoreError::LockTimeout { path }),
     }
 }

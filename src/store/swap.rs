@@ -5,16 +5,14 @@
 //! the name is never removed here, since an editor may have it open. It stays beside the state
 //! until `sweep` finds it at rest. Not here: the calls themselves (`disk`), what the bytes mean.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use super::StoreError;
 use super::disk::{Disk, FileId, OpenFile, is_unsupported};
-use super::lease::{Against, FileLease};
+use super::lease::FileLease;
 use super::names::{Names, Taker};
-use super::spares::Spares;
-use crate::files::{CloseStamp, ContentStamp};
+use crate::files::ContentStamp;
 
 /// The result of replacing the old bytes by new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +32,6 @@ pub(super) enum Swap {
 pub(super) struct Replaced {
     pub(super) swap: Swap,
     pub(super) stamp: Option<ContentStamp>,
-    /// The proof of the new file's content from now on.
-    pub(super) proof: Option<CloseStamp>,
 }
 
 /// The new bytes under a name that nobody knows, durable.
@@ -69,8 +65,6 @@ fn shown(error: StoreError) -> SwapError {
 pub(super) struct OldFile<'o> {
     pub(super) opened: &'o OpenFile,
     pub(super) bytes: &'o [u8],
-    /// The proof that it still holds them, if it has this stamp.
-    pub(super) proof: Option<CloseStamp>,
     /// The commit that adopts it, if it is a person's save.
     pub(super) taker: Option<&'o Taker>,
 }
@@ -98,35 +92,13 @@ pub(super) enum Writer {
 pub(super) fn replace(
     disk: &dyn Disk,
     names: &Names,
-    spares: &mut Spares,
     old: OldFile<'_>,
     new: &[u8],
     writer: Writer,
 ) -> Result<Replaced, SwapError> {
     // Content before name: a crash after the exchange must not leave the name on an empty file.
-    let mode = 0o600 & old.opened.mode;
-    let fresh = match write_spare(disk, names, spares, mode, new)? {
-        Some(fresh) => fresh,
-        None => write_durably(disk, names, mode, new)?,
-    };
-    let replaced = replace_by(disk, names, spares, &fresh, old, new, writer)?;
-    if replaced.swap == Swap::Done {
-        spares.synced();
-    }
-    Ok(replaced)
-}
-
-fn replace_by(
-    disk: &dyn Disk,
-    names: &Names,
-    spares: &mut Spares,
-    fresh: &FreshFile,
-    old: OldFile<'_>,
-    new: &[u8],
-    writer: Writer,
-) -> Result<Replaced, SwapError> {
-    let (stamp, fresh, mut proof) = (fresh.stamp, &fresh.path, None);
-    let ended = |swap, proof| Replaced { swap, stamp, proof };
+    let FreshFile { path, stamp } = write_durably(disk, names, 0o600 & old.opened.mode, new)?;
+    let fresh = &path;
     let ready = old.kept_as(names);
     // The name now tells what the file will hold after the exchange. If we are killed before the
     // exchange, the unpublished state is recognised by its seal.
@@ -134,25 +106,14 @@ fn replace_by(
         Ok(()) => {}
         // Another commit removed it: our lock file was deleted, and that commit took a new one.
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(ended(Swap::Overtaken, None));
+            return Ok(Replaced { swap: Swap::Overtaken, stamp });
         }
         Err(error) => return Err(abandon(disk, fresh, "rename", fresh, error).into()),
     }
     let swap = match look_before(disk, names, old, writer) {
         Ok(FileCondition::Quiet(lease)) => {
-            // Nobody writes to either file as long as the leases last.
-            let opened = open_for_proof(disk, &ready, new);
-            let guard =
-                opened.as_ref().and_then(|opened| disk.lease(opened, Against::Writers).ok());
             let swap = exchange(disk, names, &ready, old, true, new)?;
-            if swap == Swap::Done {
-                let found = opened.as_ref().and_then(|opened| disk.proof(opened));
-                proof = still_under(guard.as_ref(), found);
-                proof = proof.filter(|proof| Some(proof.content()) == stamp);
-                let out = still_under(Some(&lease), disk.proof(old.opened));
-                spares.note_swapped_out(&ready, out);
-            }
-            drop((guard, lease));
+            drop(lease);
             swap
         }
         Ok(FileCondition::Unguarded) => exchange(disk, names, &ready, old, false, new)?,
@@ -170,17 +131,7 @@ fn replace_by(
             let _ = disk.rename(&ready, &names.swapped(old.bytes));
         }
     }
-    Ok(ended(swap, proof))
-}
-
-/// The proof, unless the lease ended before it was taken: the kernel does not let a writer wait for ever.
-fn still_under(lease: Option<&FileLease<'_>>, proof: Option<CloseStamp>) -> Option<CloseStamp> {
-    proof.filter(|_| lease.is_some_and(|lease| !lease.is_wanted()))
-}
-
-fn open_for_proof(disk: &dyn Disk, ready: &Path, new: &[u8]) -> Option<OpenFile> {
-    let gives = disk.gives_proofs(new.len() as u64);
-    gives.then(|| disk.open(ready).ok()).flatten()
+    Ok(Replaced { swap, stamp })
 }
 
 /// Publishes the first state under a name that no file has.
@@ -224,53 +175,9 @@ fn write_durably(
     // report success. The next commit writes a new file.
     let written = disk.write(&file, new).and_then(|()| disk.fsync(&file));
     written.map_err(|error| abandon(disk, &path, "write", &names.state, error))?;
-    let stamp = stamp_of(&file);
+    let stamp = file.metadata().ok().map(|meta| ContentStamp::of(&meta));
     Ok(FreshFile { path, stamp })
 }
-
-fn stamp_of(file: &File) -> Option<ContentStamp> {
-    file.metadata().ok().map(|meta| ContentStamp::of(&meta))
-}
-
-/// Writes over a spare file, if there is one that nobody else can know of. A spare that is not fit for it is removed.
-fn write_spare(
-    disk: &dyn Disk,
-    names: &Names,
-    spares: &mut Spares,
-    mode: u32,
-    new: &[u8],
-) -> Result<Option<FreshFile>, StoreError> {
-    let Some(path) = spares.take() else {
-        return Ok(None);
-    };
-    let unfit = || {
-        let _ = disk.unlink(&path);
-        Ok(None)
-    };
-    let Ok(opened) = disk.open_over(&path) else {
-        return unfit();
-    };
-    // A second name is a person's copy. Nobody who has it open may see it change.
-    let lease = disk.lease(&opened, Against::Others);
-    let (true, Ok(lease)) = (opened.links == 1 && opened.mode & MODE == mode, lease) else {
-        return unfit();
-    };
-    let length = new.len() as u64;
-    let written = disk.write(&opened.file, new);
-    let cut = written
-        .and_then(|()| if opened.len > length { disk.cut(&opened.file, length) } else { Ok(()) });
-    let synced = cut.and_then(|()| disk.fsync(&opened.file));
-    synced.map_err(|error| abandon(disk, &path, "write", &names.state, error))?;
-    if lease.is_wanted() {
-        return unfit();
-    }
-    let stamp = stamp_of(&opened.file);
-    drop(lease);
-    Ok(Some(FreshFile { path, stamp }))
-}
-
-/// The bits of a mode that are rights.
-const MODE: u32 = 0o7777;
 
 /// A step failed before anything was published: `ours` is removed, and everything is as before.
 fn abandon(
@@ -306,7 +213,7 @@ fn look_before<'f>(
     old: OldFile<'f>,
     writer: Writer,
 ) -> io::Result<FileCondition<'f>> {
-    let lease = match disk.lease(old.opened, Against::Writers) {
+    let lease = match disk.lease(old.opened) {
         Ok(lease) => Some(lease),
         Err(error) if is_busy(&error) && writer == Writer::GiveWay => {
             return Ok(FileCondition::Busy);
@@ -314,9 +221,7 @@ fn look_before<'f>(
         Err(_) => None,
     };
     // The content may have changed since it was read; under the lease it no longer changes.
-    let is_proved = lease.is_some() && is_proved(disk, old);
-    let is_same = || Ok::<_, io::Error>(is_proved || disk.holds(old.opened, old.bytes)?);
-    if !is_named(disk, names, old.opened.id)? || !is_same()? {
+    if !is_named(disk, names, old.opened.id)? || !disk.holds(old.opened, old.bytes)? {
         return Ok(FileCondition::Changed);
     }
     Ok(match lease {
@@ -325,10 +230,6 @@ fn look_before<'f>(
         Some(lease) => FileCondition::Quiet(lease),
         None => FileCondition::Unguarded,
     })
-}
-
-fn is_proved(disk: &dyn Disk, old: OldFile<'_>) -> bool {
-    old.proof.is_some() && disk.proof(old.opened) == old.proof
 }
 
 pub(super) fn is_busy(error: &io::Error) -> bool {

@@ -12,10 +12,9 @@ use descent_core::id::{Lineage, Serial, UnixMillis};
 use descent_core::state::State;
 
 use super::disk::{Disk, FileId, is_unsupported};
-use super::lease::{Against, FileLease};
+use super::lease::FileLease;
 use super::load::LoadedState;
 use super::names::{Names, Taker};
-use super::spares::Spares;
 use super::{History, Store, StoreError, journal, load, locks, swap};
 use crate::files;
 
@@ -38,14 +37,6 @@ enum SweepOutcome {
     GivenBack,
 }
 
-/// The reason for a sweep.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Purpose {
-    /// Young files stay, or are written over by later commits.
-    Order,
-    Room,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Age {
     Rested,
@@ -59,23 +50,13 @@ impl Store {
         let _held = self.lock()?;
         // The file that a person's edit replaced may be newer than the edit's base: it stays until
         // the edit is adopted.
-        Ok(!self.read()?.is_foreign && self.sweep(now.0, Purpose::Order))
+        Ok(!self.read()?.is_foreign && self.sweep(now.0, WAITING_MAX))
     }
 
-    fn sweep(&mut self, now_ms: u64, purpose: Purpose) -> bool {
+    fn sweep(&mut self, now_ms: u64, waiting_max: usize) -> bool {
         let journal = self.place.journal();
-        let sweeping = Sweeping {
-            disk: &*self.disk,
-            names: &self.names,
-            journal: &journal,
-            waiting_max: match purpose {
-                Purpose::Order => self.waiting_max,
-                Purpose::Room => 0,
-            },
-            purpose,
-            now_ms,
-        };
-        let swept = sweep(sweeping, &mut self.spares);
+        let (disk, names) = (&*self.disk, &self.names);
+        let swept = sweep(Sweeping { disk, names, journal: &journal, waiting_max, now_ms });
         self.newly_rescued.extend(swept.rescued);
         swept.is_done
     }
@@ -95,7 +76,7 @@ impl Store {
     /// The new file's own time tells the age of the others: no clock is asked.
     pub(super) fn sweep_if_due(&mut self) {
         if let Ok(now_ms) = self.disk.changed_ms(&self.place.state) {
-            self.sweep(now_ms, Purpose::Order);
+            self.sweep(now_ms, WAITING_MAX);
         }
     }
 
@@ -103,9 +84,7 @@ impl Store {
     pub(super) fn put_away(&self) {
         let (disk, names) = (&*self.disk, &self.names);
         // It can wait for another command.
-        let held = self.commit_lock.again();
-        let Some(_held) = held.or_else(|| locks::lock_within(&self.place.commit_lock(), 0).ok())
-        else {
+        let Ok(_held) = locks::lock_within(&self.place.commit_lock(), 0) else {
             return;
         };
         if files::no_link(names.away()).is_err() {
@@ -128,9 +107,8 @@ impl Store {
     pub(super) fn make_room(&mut self) -> bool {
         let count = |store: &Self| all_left(&*store.disk, &store.names).len();
         let before = count(self);
-        self.spares.clear();
         match self.disk.changed_ms(&self.place.state) {
-            Ok(now_ms) => self.sweep(now_ms, Purpose::Room),
+            Ok(now_ms) => self.sweep(now_ms, 0),
             Err(_) => return false,
         };
         count(self) < before
@@ -151,28 +129,21 @@ struct Sweeping<'s> {
     names: &'s Names,
     journal: &'s Path,
     waiting_max: usize,
-    purpose: Purpose,
     /// By the clock of the file system.
     now_ms: u64,
 }
 
-fn sweep(s: Sweeping<'_>, spares: &mut Spares) -> Swept {
+fn sweep(s: Sweeping<'_>) -> Swept {
     let mut rescued = Vec::new();
     let FilesBeside { fresh, mut swapped, late } = leftovers(s.disk, s.names);
     swapped.extend(unadopted(s, &swapped, late));
-    spares.keep_proofs_of(&swapped);
     let mut left = swapped.len();
-    let due = due(s, swapped);
-    if due.iter().all(|(age, _)| *age == Age::Rested) {
-        // Commits are rare: nothing is to lie here for long.
-        spares.clear();
-    }
     // The commit lock is held: the process that wrote one of these is dead.
-    for path in fresh.iter().filter(|path| !spares.holds(path)) {
+    for path in &fresh {
         let _ = s.disk.unlink(path);
     }
-    for (age, path) in due {
-        match judge(s, spares, &path, age) {
+    for (age, path) in due(s, swapped) {
+        match judge(s, &path, age) {
             SweepOutcome::GivenBack => break,
             SweepOutcome::Rescued(kept) => {
                 rescued.push(kept);
@@ -295,28 +266,22 @@ fn due(s: Sweeping<'_>, swapped: Vec<PathBuf>) -> Vec<(Age, PathBuf)> {
     due.collect()
 }
 
-fn judge(s: Sweeping<'_>, spares: &mut Spares, path: &Path, age: Age) -> SweepOutcome {
+fn judge(s: Sweeping<'_>, path: &Path, age: Age) -> SweepOutcome {
     let Sweeping { disk, names, journal, .. } = s;
     // A file that cannot be read now may be readable later.
     let Ok(opened) = disk.open(path) else {
         return SweepOutcome::Waits;
     };
-    let lease = disk.lease(&opened, Against::Writers);
+    let lease = disk.lease(&opened);
     match &lease {
         Err(error) if swap::is_busy(error) => return SweepOutcome::Waits,
         Err(_) if age == Age::Young => return SweepOutcome::Waits,
         _ => {}
     }
-    let proof = spares.proof_of(path).filter(|_| lease.is_ok());
-    let is_proved = proof.is_some_and(|proof| disk.proof(&opened) == Some(proof));
-    let is_unchanged = if is_proved {
-        true
-    } else {
-        match disk.digest(&opened) {
-            Ok(digest) => names.is_unchanged(path, digest),
-            Err(_) => return SweepOutcome::Waits,
-        }
+    let Ok(digest) = disk.digest(&opened) else {
+        return SweepOutcome::Waits;
     };
+    let is_unchanged = names.is_unchanged(path, digest);
     let taker = names.taker(path);
     if is_second_name(disk, names, opened.id) {
         return if names.is_late(path) {
@@ -326,12 +291,7 @@ fn judge(s: Sweeping<'_>, spares: &mut Spares, path: &Path, age: Age) -> SweepOu
         };
     }
     if is_unchanged && taker.is_none() {
-        let is_reused = s.purpose == Purpose::Order && age == Age::Young;
-        return if is_reused && spares.has_room() {
-            retire(s, spares, path, lease.ok())
-        } else {
-            remove(disk, path, lease.ok())
-        };
+        return remove(disk, path, lease.ok());
     }
     let Ok(bytes) = disk.read(&opened, names.bytes_max) else {
         return SweepOutcome::Waits;
@@ -397,22 +357,6 @@ fn remove(disk: &dyn Disk, path: &Path, lease: Option<FileLease<'_>>) -> SweepOu
     };
     drop(lease);
     judged
-}
-
-/// Gives a state that was a commit the name of a file that is being written.
-fn retire(
-    s: Sweeping<'_>,
-    spares: &mut Spares,
-    path: &Path,
-    lease: Option<FileLease<'_>>,
-) -> SweepOutcome {
-    let spare = s.names.fresh();
-    let is_wanted = lease.as_ref().is_some_and(FileLease::is_wanted);
-    if is_wanted || s.disk.rename(path, &spare).is_err() {
-        return SweepOutcome::Waits;
-    }
-    spares.put(spare);
-    SweepOutcome::Settled
 }
 
 fn rescue(disk: &dyn Disk, names: &Names, path: &Path) -> SweepOutcome {

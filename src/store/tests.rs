@@ -10,11 +10,9 @@ mod late;
 mod lines;
 pub mod lossy;
 mod power;
-mod proofs;
 mod races;
 mod room;
 mod sidecars;
-mod spares;
 
 use std::convert::Infallible;
 use std::fs;

@@ -51,7 +51,7 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["lib"],
 ];
 const MIGRATE_FLOORS: &[&[&str]] =
-    &[&["host", "report"], &["reader", "facts", "front_matter"], &["v1_2", "v1_3"], &["lib"]];
+    &[&["report"], &["reader", "front_matter"], &["v1_2", "v1_3"], &["lib"]];
 const SHELL_FLOORS: &[&[&str]] = &[
     &["failure", "files", "secrets", "shape", "shell_words"],
     &[
@@ -98,7 +98,7 @@ const DOORS: &[Door] = &[
             "src/process.rs",
             "src/process/",
             "src/store/disk.rs",
-            "src/store/journal/files.rs",
+            "src/store/journal/segments.rs",
             "src/workspace.rs",
             "src/workspace/",
         ],

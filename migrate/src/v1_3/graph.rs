@@ -15,13 +15,13 @@ use descent_core::{
     id::AtomId,
     state::{
         ShownStatus,
+        binding::SUMMARY_CHARS_MAX,
         fields::{Extra, Writer},
     },
 };
 
-use super::{quoted, results};
+use super::{Facts, FailedChoice, quoted};
 use crate::{
-    facts::{Facts, FailedChoice},
     reader::{Entry, Name, Reader, placed, written},
     report::{Fate, Report},
 };
@@ -87,13 +87,13 @@ pub(super) fn read(old: &mut Reader<'_, '_>) -> WorkGraph {
     }
     all.check_members(&graph, old.report);
     all.find_owners();
-    let mut results = results::all(old);
+    let mut results = results_all(old);
     for (id, atom) in &all.atoms {
         let node = all.atom_node(id, atom, old.report);
         let result = results.remove(id);
         match result.filter(|result| all.counts(id, atom, result, old.report)) {
             Some(result) => {
-                let binding = results::binding(&result, id, old.report);
+                let binding = results_binding(&result, id, old.report);
                 graph.bindings.push((id.clone(), binding));
                 graph.atoms.push((id.clone(), resolved(node)));
             }
@@ -403,4 +403,35 @@ fn resolved(mut atom: Node) -> Node {
         members.push(Member { key: "status".into(), key_span: Span::default(), node: status });
     }
     atom
+}
+
+// The results of contract 1.3: for each atom a summary and artifacts.
+
+/// The results by the id of the atom.
+fn results_all<'a>(old: &mut Reader<'a, '_>) -> BTreeMap<String, Entry<'a>> {
+    let entries = old.entries("bindings").into_iter();
+    entries.map(|result| (result.member.key.clone(), result)).collect()
+}
+
+fn results_binding(result: &Entry<'_>, id: &str, report: &mut Report) -> Node {
+    let Some(mut old) = result.open(report) else {
+        return result.member.node.clone();
+    };
+    let summary = old.text("summary");
+    let text = summary.as_ref().and_then(Node::as_str).unwrap_or_default();
+    let short: String = text.chars().take(SUMMARY_CHARS_MAX).collect();
+    if short.len() < text.len() {
+        let why = format!(
+            "a summary has at most {SUMMARY_CHARS_MAX} characters: its beginning is carried"
+        );
+        old.keep("summary", &why);
+    }
+    let mut to = Writer::default();
+    to.put("summary", placed(old.span(), Node::string(short)));
+    let artifacts = old.take("artifacts");
+    let is_empty = |node: &Node| node.as_array().is_some_and(<[Node]>::is_empty);
+    to.some("artifacts", artifacts.filter(|node| !is_empty(node)).cloned());
+    to.text("by", "aot");
+    old.note_here(Fate::Carried, format!("the result of `{id}`"));
+    old.finish_as(to)
 }

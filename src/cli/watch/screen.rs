@@ -29,7 +29,7 @@ use crate::{
         stop::{StopOutcome, StopRequest},
         watch::{Lookout, WatchReport, newest_attempt, output_tail},
     },
-    process::own_program,
+    process::editor,
     render::{
         self, Line, Meaning,
         watch::{PASTED, Screen, Theme, draw, draw_page},
@@ -140,7 +140,7 @@ fn open(context: &Context, command: &str) {
         args.extend(["--state".into(), state.clone().into()]);
     }
     args.push(command.into());
-    if let Err(error) = own_program::talk(&args) {
+    if let Err(error) = editor::talk(&args) {
         context.out.say(&format!("descent {command} cannot be started: {error}"));
     }
     ask::forget_typed();

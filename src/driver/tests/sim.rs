@@ -46,7 +46,6 @@ const SEEN: &[&str] = &[
     "a result comes with an old epoch",
     "a result lies complete after a crash",
     "a signal",
-    "a spare state is written over",
     "a stop by another process",
     "a tree is made for what is tried beside",
     "an attempt fails for a while",

@@ -1,7 +1,6 @@
 //! A PID namespace for one job: when its first process ends, the kernel ends all others.
 //!
-//! The first process is a child of the guard that shares its memory and only waits. The command is a child of the guard,
-//! not of the first process. So its status arrives unchanged, and its parent is not 1, which
+//! The first process is a copy of the guard that only waits. The command is a child of the guard, not of the first process. So its status arrives unchanged, and its parent is not 1, which
 //! programs would take for being orphaned. Ids begin at a different number in every job. Counted
 //! from 1, a stale pid file would nearly always name a living process.
 //!
@@ -9,17 +8,15 @@
 //! socket that it reads comes to its end.
 #![allow(clippy::disallowed_methods)] // door: the kernel's files that map users and set the next id
 
-use std::ffi::CStr;
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, Read};
-use std::os::fd::{AsRawFd, BorrowedFd, RawFd};
 use std::os::unix::net::UnixStream;
 
-use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Pid, Signal};
 
+use super::super::cgroup::Leaf;
 use super::super::table::FIRST;
 use super::super::tag::Tag;
 use super::kernel;
@@ -28,7 +25,7 @@ use super::kernel;
 const FIRST_ID: u64 = 300;
 const IDS: u64 = 20_000;
 /// The file of the id that was given last.
-const LAST_ID: &CStr = c"/proc/sys/kernel/ns_last_pid";
+const LAST_ID: &str = "/proc/sys/kernel/ns_last_pid";
 
 pub(super) struct Namespace {
     first: Pid,
@@ -54,19 +51,15 @@ pub(super) fn enter(with_users: bool, more: i32) -> io::Result<()> {
 
 impl Namespace {
     /// Every process started from here on is inside, with a `/proc` of the inside.
-    pub(super) fn make(
-        with_users: bool,
-        tag: Tag,
-        group: Option<BorrowedFd<'_>>,
-    ) -> io::Result<Namespace> {
+    pub(super) fn make(with_users: bool, tag: Tag, group: Option<&File>) -> io::Result<Namespace> {
         enter(with_users, libc::CLONE_NEWPID)?;
         let (mut ours, its) = UnixStream::pair()?;
-        let process = FirstProcess {
-            guards: ours.as_raw_fd(),
-            own: its.as_raw_fd(),
-            next_id: (FIRST_ID + tag.raw() % IDS).to_string(),
+        let Some(first) = kernel::fork()? else {
+            // Otherwise it would keep both ends open itself.
+            drop(ours);
+            live(&its, FIRST_ID + tag.raw() % IDS, group);
+            std::process::exit(0);
         };
-        let first = kernel::start_beside(group, move || process.live())?;
         drop(its);
         let mut raw = [0; 4];
         ours.read_exact(&mut raw)?;
@@ -81,42 +74,25 @@ impl Namespace {
     }
 }
 
-/// The knowledge of the first process of a namespace. It shares the guard's memory, so that it makes calls
-/// of the kernel alone.
-struct FirstProcess {
-    /// The guard's end of the pair, and its own.
-    guards: RawFd,
-    own: RawFd,
-    next_id: String,
+/// The first process of a namespace: it tells whether the namespace is ready, and waits for the end of the guard.
+fn live(own: &UnixStream, first_id: u64, group: Option<&File>) {
+    let error = prepare(first_id, group).err();
+    let code = error.map_or(0, Errno::raw_os_error);
+    let is_told = rustix::io::write(own, &code.to_le_bytes()).is_ok();
+    if error.is_none() && is_told {
+        // Nothing is ever written: the read returns when the guard is gone.
+        let _ = rustix::io::read(own, &mut [0]);
+    }
 }
 
-impl FirstProcess {
-    /// Tells whether the namespace is ready, and waits for the end of the guard.
-    fn live(&self) -> i32 {
-        // Otherwise it would keep both ends open itself.
-        kernel::close_copy(self.guards);
-        let own = kernel::lent(self.own);
-        let error = self.prepare().err();
-        let code = error.map_or(0, Errno::raw_os_error);
-        let is_told = rustix::io::write(own, &code.to_le_bytes()).is_ok();
-        if error.is_none() && is_told {
-            // Nothing is ever written: the read returns when the guard is gone.
-            let _ = rustix::io::read(own, &mut [0]);
-        }
-        0
-    }
-
-    fn prepare(&self) -> Result<(), Errno> {
-        let _ = rustix::thread::set_name(FIRST);
-        rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-        kernel::forget_children();
-        let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
-        mount("proc", "/proc", "proc", flags, None)?;
-        // A kernel without it counts from 1.
-        let file = rustix::fs::open(LAST_ID, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
-        if let Ok(file) = file {
-            let _ = rustix::io::write(file, self.next_id.as_bytes());
-        }
-        Ok(())
-    }
+fn prepare(first_id: u64, group: Option<&File>) -> Result<(), Errno> {
+    let _ = rustix::thread::set_name(FIRST);
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    group.map_or(Ok(()), Leaf::join)?;
+    kernel::forget_children();
+    let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
+    mount("proc", "/proc", "proc", flags, None)?;
+    // A kernel without it counts from 1.
+    let _ = fs::write(LAST_ID, first_id.to_string());
+    Ok(())
 }

@@ -1,16 +1,21 @@
-//! One line of the journal: a digest, then JSON.
+//! One line of the journal: a digest, then JSON with bounded events.
 //!
 //! Invariant: the digest proves that a line is as it was written; any other line is ignored. A line
 //! ends where its JSON ends, so that a lost newline joins no two. Not here: files, chains of lines.
 
-use std::borrow::Cow;
-use std::io::{self, BufWriter, IntoInnerError, Write};
+use std::{
+    borrow::Cow,
+    io::{self, BufWriter, IntoInnerError, Write},
+};
 
-use descent_core::difference::Difference;
-use descent_core::event::Event;
-use descent_core::id::{Lineage, Serial};
-use descent_core::state::patch::Patch;
+use descent_core::{
+    difference::Difference,
+    event::Event,
+    id::{Lineage, Serial},
+    state::patch::Patch,
+};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 /// Hexadecimal digits of the digest.
@@ -134,4 +139,59 @@ fn first(bytes: &[u8]) -> Option<(ReadLine, usize)> {
 fn digits(hash: Sha256) -> String {
     let first = hash.finalize().into_iter().take(DIGITS / 2);
     first.map(|byte| format!("{byte:02x}")).collect()
+}
+
+// Bounds the events of a line: their number, and the length of each.
+//
+// Invariant: an event that is too long is shortened, and never left out for its length.
+
+/// Maximum of events in one line.
+const EVENTS_MAX: usize = 64;
+/// Bytes of an event that is kept as it is.
+const BYTES_MAX: usize = 2_048;
+/// Maximum of characters of a text in a longer one.
+const CHARS_MAX: usize = 300;
+/// Maximum of items in a list of a longer one.
+const ITEMS_MAX: usize = 16;
+
+/// The events in their order. Those of the history come first if there are too many.
+pub(super) fn bounded(events: &[Event]) -> Vec<Event> {
+    let (lasting, passing): (Vec<&Event>, Vec<&Event>) = if events.len() > EVENTS_MAX {
+        events.iter().partition(|event| event.is_lasting())
+    } else {
+        (events.iter().collect(), Vec::new())
+    };
+    let kept = lasting.into_iter().chain(passing).take(EVENTS_MAX);
+    kept.map(shortened).collect()
+}
+
+fn shortened(event: &Event) -> Event {
+    let text = serde_json::to_string(event).unwrap_or_default();
+    if text.len() <= BYTES_MAX {
+        return event.clone();
+    }
+    let mut value = serde_json::from_str(&text).unwrap_or_default();
+    shorten(&mut value);
+    serde_json::from_value(value).unwrap_or_else(|_| event.clone())
+}
+
+fn shorten(value: &mut Value) {
+    match value {
+        Value::String(text) => {
+            if let Some((end, _)) = text.char_indices().nth(CHARS_MAX) {
+                text.truncate(end);
+                text.push('…');
+            }
+        }
+        Value::Array(items) => {
+            items.truncate(ITEMS_MAX);
+            items.iter_mut().for_each(shorten);
+        }
+        Value::Object(members) => {
+            let more: Vec<String> = members.keys().skip(ITEMS_MAX).cloned().collect();
+            more.iter().for_each(|key| drop(members.remove(key)));
+            members.values_mut().for_each(shorten);
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
 }

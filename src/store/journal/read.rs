@@ -12,8 +12,8 @@ use descent_core::state::encode::StateText;
 use descent_core::state::patch::Patch;
 
 use super::super::load::{self, LoadedState};
-use super::files::{self, Allowance};
 use super::line::{self, Body, Commit, ReadLine};
+use super::segments::{self, Allowance};
 
 impl Commit {
     /// Whether this is a person's save, and not the commit made of it.
@@ -116,8 +116,8 @@ impl History {
     }
 
     fn last_line(&self) -> Option<ReadLine> {
-        let newest = files::segments(&self.dir).pop()?;
-        let lines = files::read(&newest, &mut Allowance::new());
+        let newest = segments::segments(&self.dir).pop()?;
+        let lines = segments::read(&newest, &mut Allowance::new());
         let whole = lines.strip_suffix(b"\n")?;
         let start = whole.iter().rposition(|byte| *byte == b'\n');
         line::decode(&whole[start.map_or(0, |end| end + 1)..]).pop()
@@ -138,8 +138,8 @@ impl History {
     /// is asked for.
     fn newest_first(&self) -> impl Iterator<Item = Vec<ReadLine>> {
         let mut allowance = Allowance::new();
-        let segments = files::segments(&self.dir).into_iter().rev();
-        segments.map(move |segment| line::decode(&files::read(&segment, &mut allowance)))
+        let segments = segments::segments(&self.dir).into_iter().rev();
+        segments.map(move |segment| line::decode(&segments::read(&segment, &mut allowance)))
     }
 
     fn lines_of(&self, lineage: &Lineage) -> impl Iterator<Item = Vec<ReadLine>> {

@@ -81,11 +81,6 @@ fn a_second_commit_is_old_or_new_whatever_call_fails() {
 }
 
 #[test]
-fn a_commit_over_a_spare_is_old_or_new_whatever_call_fails() {
-    at_every_call(spares::with_spare, |store| spares::bump_over_spare(store).map_err(plain));
-}
-
-#[test]
 fn a_replacement_is_old_or_new_whatever_call_fails() {
     at_every_call(World::new, |store| {
         let replaced = store.replace(fixture(), true);

@@ -4,9 +4,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
 use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
-use super::super::lease::{Against, FileLease};
+use super::super::lease::FileLease;
 use super::*;
-use crate::files::CloseStamp;
 
 /// Called before each call, with its name, and the number of earlier calls of that name.
 type Person = Box<dyn Fn(&'static str, usize) + Send + Sync>;
@@ -117,27 +116,9 @@ impl Disk for Faulty {
         self.real().digest(opened)
     }
 
-    fn proof(&self, opened: &OpenFile) -> Option<CloseStamp> {
-        self.real().proof(opened)
-    }
-
-    fn gives_proofs(&self, len: u64) -> bool {
-        self.real().gives_proofs(len)
-    }
-
-    fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {
+    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<FileLease<'f>> {
         self.call("lease")?;
-        self.real().lease(opened, against)
-    }
-
-    fn open_over(&self, path: &Path) -> io::Result<OpenFile> {
-        self.call("open_over")?;
-        self.real().open_over(path)
-    }
-
-    fn cut(&self, file: &fs::File, len: u64) -> io::Result<()> {
-        self.call("cut")?;
-        self.real().cut(file, len)
+        self.real().lease(opened)
     }
 
     fn identify(&self, path: &Path) -> io::Result<FileId> {

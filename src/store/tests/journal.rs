@@ -70,12 +70,9 @@ impl Past {
 }
 
 #[test]
-fn every_serial_comes_back_byte_for_byte_before_and_after_compression() {
+fn every_serial_comes_back_byte_for_byte_over_more_than_one_file() {
     let past = Past::of(260);
-    assert_eq!(past.lost(), Vec::<u64>::new());
-    past.store().write_journal();
-    let names = past.files();
-    assert!(names.iter().any(|name| name.to_string_lossy().ends_with(".log.gz")), "{names:?}");
+    assert!(past.files().len() > 1);
     assert_eq!(past.lost(), Vec::<u64>::new());
 }
 
@@ -112,16 +109,6 @@ fn check_damage(past: &Past, lost_max: usize) {
 #[test]
 fn a_flipped_byte_costs_its_own_line_at_most() {
     check_damage(&Past::of(8), 1);
-}
-
-#[test]
-fn a_flipped_byte_of_a_compressed_file_costs_its_own_line_at_most() {
-    let past = Past::of(8);
-    // A second process begins a file of its own, which closes the first.
-    bump(&mut past.store()).unwrap();
-    past.store().write_journal();
-    assert!(past.files()[0].to_string_lossy().ends_with(".gz"));
-    check_damage(&past, 1);
 }
 
 #[test]

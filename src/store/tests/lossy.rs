@@ -12,10 +12,9 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
-use super::super::lease::{Against, FileLease};
+use super::super::lease::FileLease;
 use super::super::swap::is_busy;
 use super::*;
-use crate::files::CloseStamp;
 
 /// How long a process that was just started may keep what it inherited.
 const EXECVE_MS_MAX: u32 = 2_000;
@@ -90,12 +89,7 @@ impl Lossy {
     }
 
     pub fn store(&self, place: StatePlace) -> Store {
-        let mut store = Store::new(place, Box::new(self.clone()));
-        // As after many commits in a moment: swapped-out states become spares, and are written over.
-        if self.fate.below(2) == 0 {
-            store.waiting_max = 1;
-        }
-        store
+        Store::new(place, Box::new(self.clone()))
     }
 
     /// The same disk, on which every call succeeds.
@@ -191,18 +185,14 @@ impl Lossy {
 
     /// Nobody here keeps a file open for writing. A process that another test starts does so until its `execve`, and a
     /// story would depend on it.
-    fn undisturbed_lease<'f>(
-        &self,
-        opened: &'f OpenFile,
-        against: Against,
-    ) -> io::Result<FileLease<'f>> {
-        let mut lease = self.real.lease(opened, against);
+    fn undisturbed_lease<'f>(&self, opened: &'f OpenFile) -> io::Result<FileLease<'f>> {
+        let mut lease = self.real.lease(opened);
         for _ in 0..EXECVE_MS_MAX {
             if !lease.as_ref().is_err_and(is_busy) {
                 break;
             }
             std::thread::sleep(Duration::from_millis(1));
-            lease = self.real.lease(opened, against);
+            lease = self.real.lease(opened);
         }
         lease
     }
@@ -313,31 +303,9 @@ impl Disk for Lossy {
         self.real.digest(opened)
     }
 
-    fn proof(&self, opened: &OpenFile) -> Option<CloseStamp> {
-        self.real.proof(opened)
-    }
-
-    fn gives_proofs(&self, len: u64) -> bool {
-        self.real.gives_proofs(len)
-    }
-
-    fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {
+    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<FileLease<'f>> {
         self.call("lease")?;
-        self.undisturbed_lease(opened, against)
-    }
-
-    fn open_over(&self, path: &Path) -> io::Result<OpenFile> {
-        self.call("open_over")?;
-        let opened = self.real.open_over(path)?;
-        self.drive().of(&opened.file).written = 0;
-        Ok(opened)
-    }
-
-    fn cut(&self, file: &fs::File, len: u64) -> io::Result<()> {
-        self.call("cut")?;
-        self.real.cut(file, len)?;
-        self.drive().of(file).live.truncate(usize::try_from(len).unwrap());
-        Ok(())
+        self.undisturbed_lease(opened)
     }
 
     fn identify(&self, path: &Path) -> io::Result<FileId> {

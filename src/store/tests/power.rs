@@ -13,11 +13,10 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard};
 
 use super::super::disk::{DirectoryCheck, Disk, FileId, OpenFile, RealDisk};
-use super::super::lease::{Against, FileLease};
+use super::super::lease::FileLease;
 use super::faulty::Faulty;
 use super::lines::{merged, notes, with_line};
 use super::*;
-use crate::files::CloseStamp;
 
 type File = u64;
 type Names = BTreeMap<PathBuf, File>;
@@ -296,32 +295,9 @@ impl Disk for Seam {
         self.0.real.digest(opened)
     }
 
-    fn proof(&self, opened: &OpenFile) -> Option<CloseStamp> {
-        self.0.real.proof(opened)
-    }
-
-    fn gives_proofs(&self, len: u64) -> bool {
-        self.0.real.gives_proofs(len)
-    }
-
-    fn lease<'f>(&self, opened: &'f OpenFile, against: Against) -> io::Result<FileLease<'f>> {
+    fn lease<'f>(&self, opened: &'f OpenFile) -> io::Result<FileLease<'f>> {
         self.0.begin("lease")?;
-        self.0.real.lease(opened, against)
-    }
-
-    fn open_over(&self, path: &Path) -> io::Result<OpenFile> {
-        self.0.begin("open_over")?;
-        self.0.real.open_over(path)
-    }
-
-    fn cut(&self, file: &fs::File, len: u64) -> io::Result<()> {
-        self.0.begin("cut")?;
-        self.0.real.cut(file, len)?;
-        let number = self.0.of(file);
-        let mut model = self.0.model();
-        let live = &mut model.files.get_mut(&number).unwrap().live;
-        live.truncate(usize::try_from(len).unwrap());
-        Ok(())
+        self.0.real.lease(opened)
     }
 
     fn identify(&self, path: &Path) -> io::Result<FileId> {

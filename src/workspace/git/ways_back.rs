@@ -14,7 +14,10 @@ use std::{
 use descent_core::id::CommitId;
 
 use super::{Checkout, Result, WorkspaceError, Worktrees};
-use crate::process::{environment::Environment, project_paths::ProjectPaths, python};
+use crate::process::{
+    environment::Environment,
+    project_paths::{ProjectPaths, python_named_in},
+};
 
 /// Entries of linked paths that are looked at.
 const ENTRIES_MAX: usize = 500_000;
@@ -161,6 +164,6 @@ fn is_in(path: &Path, places: &[PathBuf]) -> bool {
 fn leads_to(path: &Path) -> Vec<PathBuf> {
     match fs::read_link(path) {
         Ok(to) => vec![path.parent().unwrap_or(path).join(to)],
-        Err(_) => python::named_in(path),
+        Err(_) => python_named_in(path),
     }
 }

@@ -16,13 +16,9 @@ use crate::{
 /// The names that are passed on by default, from the list itself.
 fn names() -> Vec<&'static str> {
     let source = include_str!("../../../src/process/environment.rs");
-    let (_, list) = source.split_once("const NAMES").unwrap();
-    let (list, _) = list.split_once("];").unwrap();
-    let names = list.lines().filter_map(|line| {
-        let name = line.trim().strip_prefix('"')?;
-        name.strip_suffix("\",")
-    });
-    let names: Vec<&str> = names.collect();
+    let (_, list) = source.split_once("const NAMES: &str = \"").unwrap();
+    let (list, _) = list.split_once("\";").unwrap();
+    let names: Vec<&str> = list.split_ascii_whitespace().collect();
     assert!(names.len() > 100, "{names:?}");
     names
 }

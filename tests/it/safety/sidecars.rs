@@ -103,7 +103,6 @@ fn a_pipe_or_a_terminal_in_the_journal_is_waited_for_by_nobody() {
     let world = agreed();
     pipe(&beside(&world, "journal/seg-00000007.log"));
     symlink("/dev/tty", beside(&world, "journal/seg-00000008.log")).unwrap();
-    pipe(&beside(&world, "journal/seg-00000009.log.gz"));
     for command in ["status", "log", "why", "stop"] {
         world.descent(&[command]).expect(0);
     }
@@ -122,26 +121,17 @@ fn a_pipe_in_the_place_of_a_lock_or_of_a_note_of_processes_is_waited_for_by_nobo
     world.descent(&["status"]).expect(0);
 }
 
-/// 130 KB a member, of 128 MiB each.
-fn bomb(path: &Path, members: usize) {
-    let one = Command::new("sh")
-        .args(["-c", "head -c 134217000 /dev/zero | gzip -9"])
-        .output()
-        .unwrap()
-        .stdout;
-    assert!(one.len() > 100_000);
-    fs::write(path, one.repeat(members)).unwrap();
-}
-
 #[test]
 fn a_bomb_in_the_journal_takes_neither_memory_nor_time_and_what_is_newer_is_read() {
     let world = agreed();
     world.run().expect(0);
-    bomb(&beside(&world, "journal/seg-00000000.log.gz"), 80);
+    let bomb = fs::File::create(beside(&world, "journal/seg-00000000.log")).unwrap();
+    // A hole takes no room on the disk.
+    bomb.set_len(10 << 30).unwrap();
     let limited = |args: &str| {
         let mut command = world.bare_command("sh");
         let descent = env!("CARGO_BIN_EXE_descent");
-        // 1.5 GB of address space, for what would unfold to 10.
+        // 1.5 GB of address space, for a file of 10.
         command.args(["-c", &format!("ulimit -v 1500000; exec {descent} {args}")]);
         Running::of(command).wait()
     };

@@ -211,9 +211,6 @@ fn is_reading(name: &str) -> bool {
 impl Fate for Scene {
     fn call(&self, name: &'static str) -> io::Result<()> {
         self.intruded();
-        if name == "open_over" {
-            self.saw("a spare state is written over");
-        }
         self.step(name);
         match self.fault(name) {
             Some(errno) => {
