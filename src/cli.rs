@@ -29,12 +29,12 @@ mod why;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{Args, ColorChoice, FromArgMatches, Parser, Subcommand};
+use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand};
 
 use descent_core::change::Steering;
 
 use crate::{
-    failure::{Failure, exit},
+    failure::{Failure, exit, quoted},
     render::{self, Out},
     signal::{self, Signal},
 };
@@ -189,7 +189,21 @@ fn not_understood(error: &clap::Error) -> ExitCode {
     ExitCode::from(failure.exit)
 }
 
+/// The place that was named, to be repeated in what is advised.
+fn repeat_place(global: &Global) {
+    let named = [("-C", &global.dir), ("--state", &global.state)];
+    let named = named.iter().filter_map(|(option, path)| Some((option, path.as_ref()?)));
+    let options: String =
+        named.map(|(option, path)| format!("{option} {} ", quoted(path))).collect();
+    if !options.is_empty() {
+        let commands = Cli::command();
+        let names = commands.get_subcommands().map(|command| command.get_name().to_owned());
+        render::advise_at(options, names.collect());
+    }
+}
+
 fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
+    repeat_place(&cli.global);
     let context = context::Context::new(&cli.global, out, name)?;
     match cli.command {
         None => status::bare(&context),

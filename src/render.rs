@@ -19,7 +19,10 @@ mod work;
 
 use std::{
     io::Write,
-    sync::atomic::{AtomicBool, Ordering},
+    sync::{
+        OnceLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 pub use event::{describe as describe_event, describe_entry, event, log};
@@ -123,6 +126,31 @@ impl Out {
         page.next(&failure.hint);
         print_aside(&page);
     }
+}
+
+/// The options by which a person named the place, and the commands that take them.
+static PLACE: OnceLock<(String, Vec<String>)> = OnceLock::new();
+
+/// Repeats these options in each command that is advised from now on.
+pub fn advise_at(options: String, commands: Vec<String>) {
+    let _ = PLACE.set((options, commands));
+}
+
+fn placed(advice: &str) -> String {
+    let Some((options, commands)) = PLACE.get() else {
+        return advice.to_owned();
+    };
+    let mut parts = advice.split("descent ");
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let word = part.split(|c: char| !c.is_ascii_lowercase()).next();
+        text += "descent ";
+        if commands.iter().any(|command| Some(command.as_str()) == word) {
+            text += options;
+        }
+        text += part;
+    }
+    text
 }
 
 fn print_aside(page: &Page) {

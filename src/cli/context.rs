@@ -194,7 +194,7 @@ impl Context {
             return Ok(());
         }
         let hint = format!("descent {command} -y … does it without asking");
-        Err(Failure::usage("nothing was changed", hint))
+        Err(Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, "nothing was changed", hint))
     }
 
     /// The directory in which the agreement is made: the top of the work tree, else the present one.

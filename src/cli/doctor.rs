@@ -175,8 +175,9 @@ pub(super) fn clean(context: &Context, flags: &CleanArgs) -> Result<End, Failure
 
 fn clean_text(flags: &CleanArgs, report: &CleanReport, place: &StatePlace) -> String {
     let mut text = String::new();
+    let done = if flags.dry_run { "removable" } else { "removed" };
     for left in report.removed.iter().flat_map(|one| &one.left) {
-        text += &format!("removed   {}\n", describe_leftover(left));
+        text += &format!("{done:<9} {}\n", describe_leftover(left));
     }
     for one in &report.kept {
         let project = one.project.as_deref().unwrap_or(&place.project);

@@ -11,7 +11,7 @@ use descent_core::doc::suggest;
 
 use super::Cli;
 use crate::{
-    failure::Failure,
+    failure::{Failure, quoted},
     render::{self, Line, Meaning, Page},
 };
 
@@ -128,7 +128,7 @@ fn whole(command: &Command) -> String {
 }
 
 /// Other programs' names for the commands here.
-const MEANT: [(&[&str], &str); 16] = [
+const MEANT: [(&[&str], &str); 17] = [
     (&["list", "ls", "info", "state"], "descent status"),
     (&["logs", "history", "events"], "descent log"),
     (&["again", "rerun"], "descent retry"),
@@ -140,6 +140,7 @@ const MEANT: [(&[&str], &str); 16] = [
     (&["merge", "commit", "accept", "land"], "descent apply"),
     (&["check", "test"], "descent verify"),
     (&["explain"], "descent why"),
+    (&["follow", "tail", "top"], "descent watch"),
     (&["version"], "descent --version"),
     (&["tree", "plan", "atoms"], "descent graph"),
     (&["revert", "reset", "rollback"], "descent undo"),
@@ -188,10 +189,12 @@ pub(super) fn filled(text: &str) -> Result<String, &'static str> {
 fn no_such_command(error: &Error, typed: &[String]) -> Failure {
     let name = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
     if let Some((_, now, argument)) = MOVED.iter().find(|(old, ..)| *old == name) {
-        let given = words(typed, &name);
-        let given = if given.is_empty() { (*argument).to_owned() } else { given };
+        let mut after = typed.iter().skip_while(|word| **word != name).skip(1);
+        let given = after.find(|word| !word.starts_with('-'));
+        let given = given.map_or((*argument).to_owned(), quoted);
         // `resolve --retry` was the answer that an effect did not happen.
-        let denies = name == "resolve" && typed.iter().any(|word| word == "--retry");
+        let is_no = |word: &String| ["--retry", "--no"].contains(&word.as_str());
+        let denies = name == "resolve" && typed.iter().any(is_no);
         let hint = format!("{}{}", now.replace("{}", &given), if denies { " --no" } else { "" });
         return Failure::usage(format!("there is no command `{name}` any more"), hint);
     }

@@ -17,7 +17,7 @@ use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -126,7 +126,16 @@ impl GitHost {
                 Err(GitError::failed(verb, ran.status, &ran.stderr))
             }
         };
-        let version = version_in(&ask("version", &["--version"])?)?;
+        let known = || VERSION.lock().unwrap_or_else(PoisonError::into_inner);
+        let asked = known().iter().find(|(of, _)| *of == program).map(|(_, version)| *version);
+        let version = match asked {
+            Some(version) => version,
+            None => {
+                let version = version_in(&ask("version", &["--version"])?)?;
+                *known() = Some((program.clone(), version));
+                version
+            }
+        };
         let settings = settings_in(&ask("config", &["config", "--list", "-z", "--show-scope"])?);
         let (name, email, identity_is_default) = identity(&settings, theirs);
         let base = base_env(theirs, &name, &email);
@@ -277,6 +286,9 @@ fn unbound(theirs: &Env) -> Env {
 }
 
 type Version = (u32, u32);
+
+/// The version of the program that this process asked last.
+static VERSION: Mutex<Option<(PathBuf, Version)>> = Mutex::new(None);
 
 fn version_in(output: &[u8]) -> Result<Version, GitError> {
     let output = String::from_utf8_lossy(output);

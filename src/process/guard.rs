@@ -270,8 +270,6 @@ fn kill(pid: Pid) {
     let _ = rustix::process::kill_process(pid, Signal::KILL);
 }
 
-/// A test program started as a guard acts as one, before its tests are looked at.
-
 // The word by which a job begins, with its standard input, over the control socket to its guard.
 //
 // Invariant: one message, sent once it is known that the guard is there, and read before anything
@@ -438,6 +436,7 @@ pub(super) fn opened(closed: &[PathBuf]) -> io::Result<Vec<PathBuf>> {
     Ok(opened)
 }
 
+/// A test program started as a guard acts as one, before its tests are looked at.
 #[cfg(test)]
 mod tests {
     #![allow(unsafe_code)]

@@ -119,7 +119,9 @@ fn checks(page: &mut Page, status: &StatusView, now: UnixMillis) {
             }
             (None, Some(_)) => String::new(),
             // A run evaluates them before its first attempt.
-            (None, None) if status.status == "running" => "not evaluated since the start".into(),
+            (None, None) if status.status == "running" => {
+                "kept when the run ends; descent log has it".into()
+            }
             (None, None) => "not evaluated yet".to_owned(),
         };
         let line = label.take().unwrap_or_else(|| Line::label(""));

@@ -241,7 +241,7 @@ impl Page {
 
     fn advise(&mut self, label: &'static str, command: &str) {
         self.advice.push(self.lines.len());
-        self.whole(Line::new().dim(label).put(Meaning::Next, command));
+        self.whole(Line::new().dim(label).put(Meaning::Next, super::placed(command)));
     }
 
     /// The page without advice, for `--quiet`.

@@ -118,7 +118,7 @@ fn named(
 fn not_open(world: &World, x: Ix) -> Fault {
     let id = world.graph.id(x);
     let mut below = world.graph.subtree(x).into_iter();
-    let (message, hint) = if below.any(|y| is_open_task(world, y)) {
+    let (message, hint) = if !world.solved()[x] && below.any(|y| is_open_task(world, y)) {
         (
             format!("nothing below {id} is in force: no choice is made yet"),
             format!("name its tasks, or make the choice: descent redirect --select {id}=CHOICE"),

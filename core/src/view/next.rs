@@ -107,12 +107,14 @@ fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
             ALIGN.to_owned()
         }
         RunStatus::Completed => remedies::after_completion(&world.state).to_owned(),
+        RunStatus::NeedsGuidance | RunStatus::Stopped if !doubts(&world.state).is_empty() => {
+            "descent confirm".to_owned()
+        }
+        // A person gave work back: the next run does it first.
+        RunStatus::NeedsGuidance if is_changed && !world.split().1.is_empty() => RUN.to_owned(),
         RunStatus::NeedsGuidance if ended_by(world, Reason::Confirmation) => {
             let open = assertions::open(&world.state);
             open.first().map_or_else(|| RUN.to_owned(), |name| assertions::command(name))
-        }
-        RunStatus::NeedsGuidance | RunStatus::Stopped if !doubts(&world.state).is_empty() => {
-            "descent confirm".to_owned()
         }
         // The next run would end like the last one, unless a person changes something.
         RunStatus::Exhausted | RunStatus::NeedsGuidance if !is_changed => dead_end(world),

@@ -109,7 +109,7 @@ fn a_record_whose_commit_the_repository_lost_is_void() {
     let cut = Cut::new("tree");
     let record = fs::read_to_string(cut.record()).unwrap();
     let record: serde_json::Value = serde_json::from_str(&record).unwrap();
-    let (dir, name) = record["commit"].as_str().unwrap().split_at(2);
+    let (dir, name) = record["outcome"]["made"]["commit"].as_str().unwrap().split_at(2);
     fs::remove_file(cut.world.repository().join("objects").join(dir).join(name)).unwrap();
     cut.check(2, 0);
 }

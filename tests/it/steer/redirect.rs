@@ -109,7 +109,7 @@ fn nobody_is_redirected_unasked() {
     let terminal = Terminal::start(&world, 80, &["redirect", "--retry", "bad"], &[]);
     terminal.wait_for("redirect? [y/N] ");
     terminal.types("n");
-    terminal.end().expect(2);
+    terminal.end().expect(4);
     assert_same(&world.repo(), &before);
     let terminal = Terminal::start(&world, 80, &["redirect", "--retry", "bad"], &[]);
     terminal.wait_for("redirect? [y/N] ");

@@ -255,7 +255,7 @@ fn a_state_of_an_older_version_is_refused_with_what_to_do_and_nothing_is_written
         ] {
             let args = [&["--state", &other], args].concat();
             let ran = world.descent(&args).expect(65);
-            ran.says("error[E-VERSION]").says(&words).says("begin anew with `descent align`");
+            ran.says("error[E-VERSION]").says(&words).says("begin anew with `descent --state ");
         }
         world.descent(&["validate", &other]).expect(65).says(&words);
         assert_eq!(fs::read_to_string(&other).unwrap(), text);
