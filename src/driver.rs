@@ -44,11 +44,6 @@ use crate::{
     store::{CommitContent, CommitError, LoadedState, Store, StoreError},
 };
 
-/// How many attempts this loop makes in parallel at most, whatever `max_parallel_agents` says.
-const SLOTS_MAX: u32 = 64;
-/// How many inputs may wait while the state file cannot be written.
-const PENDING_MAX: usize = 10_000;
-
 pub use agents::{Agents, no_worker};
 use executor::RunLeftovers;
 pub use executor::{
@@ -58,6 +53,11 @@ pub use resume::{end_leftovers, slot_of};
 pub use together::Observer;
 pub use watch::Watch;
 pub use work::{PromptRequest, ReadyCheckout, ToldPrompt, prepare_checkout};
+
+/// How many attempts this loop makes in parallel at most, whatever `max_parallel_agents` says.
+const SLOTS_MAX: u32 = 64;
+/// How many inputs may wait while the state file cannot be written.
+const PENDING_MAX: usize = 10_000;
 
 /// The environment that a run needs.
 pub struct LoopHost {

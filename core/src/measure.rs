@@ -46,18 +46,21 @@ pub mod granted;
 
 use num_bigint::BigUint;
 
-/// An answer, and two repairs of it.
-const TURNS_OF_AN_ANSWER: u64 = 3;
-
-use crate::state::limits::{INTERRUPTIONS_MAX, REPAIRS_MAX};
 use crate::{
     graph::{Graph, Ix},
     id::AtomId,
     profile,
     search::Facts,
-    state::{ContextMode, Extra, JudgingLevel, Leaf, PlanningStep, State, Task, Try, run},
+    state::{
+        ContextMode, Extra, JudgingLevel, Leaf, PlanningStep, State, Task, Try,
+        limits::{INTERRUPTIONS_MAX, REPAIRS_MAX},
+        run,
+    },
     wording::{self, KeptBudget},
 };
+
+/// An answer, and two repairs of it.
+const TURNS_OF_AN_ANSWER: u64 = 3;
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Measure {

@@ -10,6 +10,7 @@ use alloc::{
 use super::{Adoption, Change, between, corrections, kinds::atom_mut, lost_lines};
 use crate::{
     event::Event,
+    graph::{Graph, Ix, active},
     id::{AtomId, AttemptId, Epoch, UnixMillis},
     state::{
         AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText, State,
@@ -146,6 +147,7 @@ impl<'d> Draft<'d> {
             let what = limits::difference(old, new);
             self.grant_anew();
             self.open_within_limits(Some(old));
+            self.trees_changed(before);
             self.correct(CorrectionType::ConstraintChange, what);
         }
         // An atom whose binding was taken out comes back before it could be told as removed.
@@ -275,15 +277,21 @@ impl<'d> Draft<'d> {
     }
 
     /// A tree with a result that a person took out, replaced or asked for in another way is not to be delivered.
-    fn drop_verdicts<'i>(&mut self, before: &State, mut changed: impl Iterator<Item = &'i AtomId>) {
-        let has_result = |id| {
+    fn drop_verdicts<'i>(&mut self, before: &State, changed: impl Iterator<Item = &'i AtomId>) {
+        let has_result = |id: &&AtomId| {
             let task = before.atom(id).and_then(|atom| atom.task());
             let mut tries = task.into_iter().flat_map(|task| &task.tries);
-            before.bindings.contains_key(id) || tries.any(|one| one.parked().is_some())
+            before.bindings.contains_key(*id) || tries.any(|one| one.parked().is_some())
         };
-        if changed.any(has_result) {
-            Arc::make_mut(&mut self.state.run).verdicts = Default::default();
+        let changed: Vec<&AtomId> = changed.filter(has_result).collect();
+        if changed.is_empty() || self.state.run.verdicts.is_empty() {
+            return;
         }
+        let graph = Graph::of(before);
+        let changed: Vec<Ix> = changed.into_iter().filter_map(|id| graph.ix(id)).collect();
+        let is_stale = |choices: &_| changed.iter().any(|x| active::is_under(&graph, *x, choices));
+        let run = Arc::make_mut(&mut self.state.run);
+        run.verdicts.retain(|one| !is_stale(&one.choices));
     }
 
     /// A person looked at the atom and changed it, its result, or what is said to it.

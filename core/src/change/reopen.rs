@@ -190,6 +190,8 @@ pub(super) fn is_other_start(before: &State, after: &State) -> bool {
     both.is_some_and(|(before, after)| before.commit != after.commit)
 }
 
+const ALL_OPEN: &str = "every failed atom is open again, and no selection counts as refuted";
+
 /// Takes the refutations out of the trail: they are true of their own start alone. Returns whether there were any.
 pub(super) fn forget_refutations(state: &mut State) -> bool {
     let is_refuted = state.trail.iter().any(|entry| entry.refuted().is_some());
@@ -210,13 +212,25 @@ impl Draft<'_> {
         self.follows(carried);
         let has_refuted = forget_refutations(&mut self.state);
         if self.reopen_failed(|_, _| true) || has_refuted {
-            self.follows("every failed atom is open again, and no selection counts as refuted");
+            self.follows(ALL_OPEN);
         }
         let outside = self.move_records(earlier.as_ref());
         self.follows_for("not made again, for it happened outside", &outside);
         let (from, to) = (short(before), short(&self.state));
         let what = alloc::format!("the start moved from {from} to {to}");
         self.correct(CorrectionType::StartChange, what);
+    }
+
+    /// A failure is true of the trees that setup, links and variables made.
+    pub(super) fn trees_changed(&mut self, before: &State) {
+        let (old, new) = (&before.objective.constraints, &self.state.objective.constraints);
+        if old.setup == new.setup && old.link == new.link && old.env == new.env {
+            return;
+        }
+        let has_refuted = forget_refutations(&mut self.state);
+        if self.reopen_failed(|_, _| true) || has_refuted {
+            self.follows(ALL_OPEN);
+        }
     }
 
     /// Gives every repair back, and settles what happened outside of the tree. Gives the atoms of these.

@@ -178,6 +178,15 @@ impl Contexts {
     }
 }
 
+/// Whether an atom is in a tree that was made under these choices: no group above it has another choice.
+pub fn is_under(graph: &Graph, x: Ix, choices: &Choices) -> bool {
+    core::iter::once(x).chain(graph.above(x)).all(|y| {
+        let group = graph.vertex(y).parent;
+        let chosen = group.and_then(|group| graph.ix(choices.get(graph.id(group))?));
+        chosen.is_none_or(|chosen| chosen == y || graph.vertex(chosen).parent != group)
+    })
+}
+
 /// The context that a task had under `choices`, by today's specifications. It tells whether a try of that time still
 /// counts. `None` if a choice no longer exists.
 pub fn context_under(graph: &Graph, x: Ix, choices: &Choices) -> Option<Digest> {

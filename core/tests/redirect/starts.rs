@@ -1,9 +1,10 @@
 //! Another start: failures and refutations are forgotten, results are carried, and what happened outside stays.
 
 use descent_core::{
-    change::{self, Change, EarlierState, Redirect},
+    change::{self, Change, ConstraintChange, EarlierState, Redirect},
+    doc,
     id::{CommitId, TreeId},
-    state::{AtomStatus, StartedFrom, State, fields::Extra, record::CorrectionType},
+    state::{AtomStatus, StartedFrom, State, fields::Extra, limits, record::CorrectionType},
 };
 use serde_json::{Value, json};
 
@@ -139,10 +140,38 @@ fn a_tree_with_a_result_that_is_undone_or_asked_for_in_another_way_is_not_delive
     let undone = change::apply(&now, &[Change::Undo(&earlier)], "ada", NOW).expect("an undo");
     assert!(undone.state.run.verdicts.is_empty());
 
-    let mut made = now.atom(&id("made")).expect("an atom").as_ref().clone();
-    let spec = made.task_mut().map(|task| std::sync::Arc::make_mut(&mut task.spec));
-    spec.expect("a task").action = None;
-    let made = Change::Atom(id("made"), Some(std::sync::Arc::new(made)));
-    let changed = change::apply(&now, &[made], "ada", NOW);
-    assert!(changed.expect("a change").state.run.verdicts.is_empty());
+    // The kept verdict is on a tree with the choice `left`.
+    let mut now = now;
+    for name in ["left", "right"] {
+        let mut bound = now.bindings.get(&id("made")).expect("a result").as_ref().clone();
+        bound.of = now.atoms.remove(&id(name)).expect("an atom");
+        now.bindings.insert(id(name), std::sync::Arc::new(bound));
+    }
+    std::sync::Arc::make_mut(&mut now.run).verdicts[0].choices = [(id("way"), id("left"))].into();
+    let asked_anew = |name: &str| {
+        let mut atom = now.atom(&id(name)).expect("an atom").as_ref().clone();
+        let spec = atom.task_mut().map(|task| std::sync::Arc::make_mut(&mut task.spec));
+        spec.expect("a task").action = None;
+        let atom = Change::Atom(id(name), Some(std::sync::Arc::new(atom)));
+        let changed = change::apply(&now, &[atom], "ada", NOW).expect("a change");
+        changed.state.run.verdicts.len()
+    };
+    assert_eq!(["made", "left", "right"].map(asked_anew), [0, 0, 1]);
+}
+
+/// A step that failed without the file that `setup` makes, or without the link, may succeed with it.
+#[test]
+fn another_setup_forgets_refutations_and_opens_what_failed() {
+    for (key, value) in [("setup.run", json!("make it")), ("link", json!(["data"]))] {
+        let before = begun();
+        let rule = limits::all().into_iter().find(|rule| rule.key == key).expect("a constraint");
+        let value = doc::parse_bytes(value.to_string().as_bytes(), &doc::Limits::default()).node;
+        let change = ConstraintChange::new(&rule, value.expect("a value")).expect("it fits");
+        let changes = [Change::Constraint(change)];
+        let after = change::apply(&before, &changes, "ada", NOW).expect("a change").state;
+        assert!(!after.trail.iter().any(|entry| entry.refuted().is_some()), "{key}");
+        let failed = after.atom(&id("failed")).and_then(|atom| atom.task());
+        assert_eq!(failed.expect("a task").status, AtomStatus::Pending, "{key}");
+        assert_eq!(after.run.verdicts.len(), 1, "{key}");
+    }
 }
