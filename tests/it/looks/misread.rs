@@ -55,6 +55,7 @@ fn a_command_that_became_a_mode_of_another_leads_to_it() {
         (&["resolve"], "descent confirm ATTEMPT"),
         (&["resolve", "S1.2", "--done"], "descent confirm S1.2"),
         (&["resolve", "S1.2", "--retry"], "descent confirm S1.2 --no"),
+        (&["resolve", "S1.2", "--no"], "descent confirm S1.2 --no"),
         (&["judge", "plan.yaml"], "descent validate plan.yaml"),
         (&["audit"], "descent report --audit"),
         (&["schema", "plan"], "descent dev schema plan"),

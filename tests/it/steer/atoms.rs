@@ -362,3 +362,28 @@ fn a_failed_task_that_a_person_skips_closes_no_choice_of_others() {
     world.descent(&["skip", "failing"]).expect(0);
     world.run().expect(0);
 }
+
+#[test]
+fn a_solved_group_is_solved_though_its_other_choice_is_open() {
+    let world = World::new();
+    let way = json!({"kind": "any", "choices": ["left", "right"]});
+    let atoms = json!({"way": way, "left": task("touch left"), "right": task("touch right")});
+    world.align(&plan(&["test -e left"], json!({}), atoms));
+    world.run().expect(0);
+    for command in ["skip", "retry"] {
+        world.descent(&[command, "way"]).expect(65).says("way is solved");
+    }
+}
+
+/// Work that is given back is done before a person looks at the result again.
+#[test]
+fn after_guidance_the_next_command_is_run_though_a_confirmation_is_awaited() {
+    let world = World::new();
+    let mut agreed = plan(&[], json!({}), json!({"A1": task("touch one"), "A2": task("false")}));
+    agreed["objective"]["base_case"] =
+        json!({"all": [{"file": "one"}, {"assertion": "it is good"}]});
+    world.align(&agreed);
+    world.run().expect(6);
+    let guided = world.descent(&["guide", "use the proxy", "--for", "A2"]).expect(0);
+    guided.shows("next: descent run");
+}
