@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use super::tag::Tag;
@@ -101,14 +102,15 @@ impl Leaf {
         &self.0
     }
 
-    /// The file by which a process joins the group.
+    /// The directory by which a process joins the group.
     pub(crate) fn open(&self) -> io::Result<File> {
-        File::options().write(true).open(self.0.join(PROCESSES))
+        File::open(&self.0)
     }
 
-    /// Moves this process into the group of that file: one system call.
+    /// Moves this process into the group of that directory.
     pub(crate) fn join(group: &File) -> Result<(), Errno> {
-        rustix::io::write(group, b"0").map(drop)
+        let file = openat(group, PROCESSES, OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty())?;
+        rustix::io::write(file, b"0").map(drop)
     }
 
     /// The ids of its processes, and of those in groups inside.

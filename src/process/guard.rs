@@ -20,11 +20,11 @@ use std::{
     fs,
     fs::File,
     io,
-    io::{IoSlice, IoSliceMut},
+    io::{IoSlice, IoSliceMut, Read, Write},
     mem::MaybeUninit,
     os::{
         fd::{AsFd, BorrowedFd, OwnedFd},
-        unix::ffi::OsStrExt,
+        unix::{ffi::OsStrExt, net::UnixStream, process::CommandExt},
     },
     path::{Path, PathBuf},
     process::{Command, ExitCode, Stdio},
@@ -154,7 +154,7 @@ impl JobGuard {
         task.fence.as_ref().map_or(Ok(()), fence_put_up)?;
         let is_mounted = |fence: &FenceTask| fence.way == FenceWay::Mounts;
         let may_mount = !task.fence.as_ref().is_some_and(is_mounted);
-        let command = start_command(command, input, group, may_mount)?;
+        let command = start_command(command, input, group.as_ref(), may_mount)?;
         // Otherwise the guard would keep the job's directory or its disk in use.
         let _ = std::env::set_current_dir("/");
         Ok(JobGuard { command, children, leaf, namespace })
@@ -232,26 +232,40 @@ impl JobGuard {
 fn start_command(
     command: &OsStr,
     input: Option<OwnedFd>,
-    group: Option<File>,
+    group: Option<&File>,
     may_mount: bool,
 ) -> io::Result<Pid> {
     let mut shell = Command::new(SHELL);
     shell.arg("-c").arg(command).env_remove(COMMAND);
     shell.stdin(input.map_or_else(Stdio::null, Stdio::from));
-    kernel::before_exec(&mut shell, move || {
-        group.as_ref().map_or(Ok(()), Leaf::join)?;
-        // Without a terminal: nobody answers there, and what asks fails at once.
-        rustix::process::setsid()?;
-        // An account without these abilities has nothing to lose. With the second, another process could be made to
-        // use the first. The third opens files past the mounts.
-        let taken =
-            [CapabilitySet::SYS_ADMIN, CapabilitySet::SYS_PTRACE, CapabilitySet::DAC_READ_SEARCH];
-        for ability in taken.into_iter().filter(|_| !may_mount) {
-            let _ = remove_capability_from_bounding_set(ability);
-        }
-        Ok(())
-    });
-    Ok(Pid::from_child(&shell.spawn()?))
+    let (mut ours, its) = UnixStream::pair()?;
+    let Some(pid) = kernel::fork(group)? else {
+        let error = leave_session(may_mount).err().unwrap_or_else(|| shell.exec());
+        let code = error.raw_os_error().unwrap_or(libc::EINVAL);
+        let _ = (&its).write_all(&code.to_le_bytes());
+        std::process::exit(127);
+    };
+    drop(its);
+    let mut raw = [0; 4];
+    // The socket closes without a word when the shell begins.
+    if ours.read_exact(&mut raw).is_err() {
+        return Ok(pid);
+    }
+    let _ = rustix::process::waitpid(Some(pid), WaitOptions::empty());
+    Err(io::Error::from_raw_os_error(i32::from_le_bytes(raw)))
+}
+
+/// A session without a terminal: nobody answers there, and what asks fails at once.
+fn leave_session(may_mount: bool) -> io::Result<()> {
+    rustix::process::setsid()?;
+    // An account without these abilities has nothing to lose. With the second, another process could be made to use the
+    // first. The third opens files past the mounts.
+    let taken =
+        [CapabilitySet::SYS_ADMIN, CapabilitySet::SYS_PTRACE, CapabilitySet::DAC_READ_SEARCH];
+    for ability in taken.into_iter().filter(|_| !may_mount) {
+        let _ = remove_capability_from_bounding_set(ability);
+    }
+    Ok(())
 }
 
 struct Reaped {

@@ -16,7 +16,6 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Pid, Signal};
 
-use super::super::cgroup::Leaf;
 use super::super::table::FIRST;
 use super::super::tag::Tag;
 use super::kernel;
@@ -54,10 +53,10 @@ impl Namespace {
     pub(super) fn make(with_users: bool, tag: Tag, group: Option<&File>) -> io::Result<Namespace> {
         enter(with_users, libc::CLONE_NEWPID)?;
         let (mut ours, its) = UnixStream::pair()?;
-        let Some(first) = kernel::fork()? else {
+        let Some(first) = kernel::fork(group)? else {
             // Otherwise it would keep both ends open itself.
             drop(ours);
-            live(&its, FIRST_ID + tag.raw() % IDS, group);
+            live(&its, FIRST_ID + tag.raw() % IDS);
             std::process::exit(0);
         };
         drop(its);
@@ -75,8 +74,8 @@ impl Namespace {
 }
 
 /// The first process of a namespace: it tells whether the namespace is ready, and waits for the end of the guard.
-fn live(own: &UnixStream, first_id: u64, group: Option<&File>) {
-    let error = prepare(first_id, group).err();
+fn live(own: &UnixStream, first_id: u64) {
+    let error = prepare(first_id).err();
     let code = error.map_or(0, Errno::raw_os_error);
     let is_told = rustix::io::write(own, &code.to_le_bytes()).is_ok();
     if error.is_none() && is_told {
@@ -85,10 +84,9 @@ fn live(own: &UnixStream, first_id: u64, group: Option<&File>) {
     }
 }
 
-fn prepare(first_id: u64, group: Option<&File>) -> Result<(), Errno> {
+fn prepare(first_id: u64) -> Result<(), Errno> {
     let _ = rustix::thread::set_name(FIRST);
     rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    group.map_or(Ok(()), Leaf::join)?;
     kernel::forget_children();
     let flags = MountFlags::NOSUID | MountFlags::NODEV | MountFlags::NOEXEC;
     mount("proc", "/proc", "proc", flags, None)?;
