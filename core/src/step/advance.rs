@@ -53,6 +53,7 @@ fn goes_round(transaction: &mut Transaction) -> bool {
     }
     note_refutation(transaction);
     let blocked = backtrack::blocked(transaction);
+    delivery::see_what_is_known(transaction);
     match judgement::judge(&facts(transaction, blocked.is_some())) {
         Judgement::Redirect => {
             redirect::obey(transaction);

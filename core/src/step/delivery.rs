@@ -130,11 +130,21 @@ fn best(transaction: &mut Transaction, head: &Basis) -> Delivery {
     }
 }
 
-/// Keeps the result of an evaluated base case, and announces it.
+/// Notes that the base case needs no measurement on the tree as it is: then work can start without one.
+pub(super) fn see_what_is_known(transaction: &mut Transaction) {
+    let is_measured = |basis: Basis| wanted(transaction, basis).is_none();
+    let is_known = !transaction.session.base_was_seen
+        && transaction.is_line_settled()
+        && transaction.basis().is_some_and(is_measured);
+    transaction.session.base_was_seen |= is_known;
+}
+
+/// Keeps the result of an evaluated base case, and announces it. That of a tree which is awaited no more is evidence alone.
 pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, basis: &Basis) {
-    if transaction.session.base_target.as_ref() == Some(basis) {
-        transaction.session.base_target = None;
+    if transaction.session.base_target.as_ref() != Some(basis) {
+        return;
     }
+    transaction.session.base_target = None;
     keep_verdict(transaction, check, basis);
     let Some(found) = progress(transaction, check, basis) else {
         return;

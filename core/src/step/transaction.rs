@@ -360,6 +360,7 @@ impl Transaction {
             Arc::make_mut(&mut self.dirty_tasks).extend(touched);
         }
         self.session.start = start_of(&self.facts.state).cloned();
+        self.session.pass = self.facts.state.run.pass;
         self.session.only_waits = self.only_waits();
         let speculations = self.speculations();
         speculation::forget_staged(&mut self.session, &self.facts.graph, &speculations);

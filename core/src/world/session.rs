@@ -31,8 +31,8 @@ pub struct Session {
     pub remembered: Option<Vec<Lesson>>,
     /// The start of the run that all of this is true of.
     pub(crate) start: Option<CommitId>,
-    /// The pass that the unwritten verdicts were taken in.
-    pass: u64,
+    /// The pass at the end of the last step. In another one a person has changed something.
+    pub(crate) pass: u64,
     pub(crate) progress: BTreeMap<AttemptId, AttemptProgress>,
     /// Attempts whose outcomes have arrived and are not observed yet.
     pub(crate) arrived: BTreeSet<AttemptId>,
@@ -103,11 +103,12 @@ impl Session {
     }
 
     /// Forgets what is true of another start of the run: trees made from it, and verdicts on them. A correction may have
-    /// taken results out of the trees of the last pass.
+    /// taken results out of the trees of the last pass, and out of the one that is being judged.
     pub(crate) fn begin_at(&mut self, start: Option<&CommitId>, pass: u64) {
         if self.pass != pass {
             self.pass = pass;
             self.verdicts.clear();
+            self.base_target = None;
         }
         if self.start.as_ref() == start {
             return;

@@ -184,3 +184,21 @@ fn before_the_first_run_the_word_is_for_what_it_would_start_from() {
     world.descent(&["confirm", LOOKS]).expect(0);
     world.run().expect(6);
 }
+
+/// Its verdict is known before anything is measured, so that no measurement is waited for.
+#[test]
+fn work_that_follows_a_no_is_done() {
+    let world = World::new();
+    let base_case = json!({"all": [{"command": "test -e one"}, {"assertion": LOOKS}]});
+    let mut agreed = plan(&[], json!({}), json!({"one": task("touch one")}));
+    agreed["objective"]["base_case"] = base_case;
+    world.align(&agreed);
+    world.run().expect(6);
+    world.descent(&["confirm", LOOKS, "--no"]).expect(0);
+    let more = world.plan(&json!({"work_graph": {"atoms": {"two": task("touch two")}}}));
+    world.descent(&["redirect", "nicer", "--add", &more, "-y"]).expect(0);
+    let ran = world.run().expect(6);
+    assert_eq!(ran.count("solved"), 1, "{}", ran.stdout);
+    world.descent(&["confirm", LOOKS]).expect(0);
+    world.run().expect(0);
+}

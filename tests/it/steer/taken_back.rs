@@ -83,3 +83,27 @@ fn a_tree_with_a_result_that_was_undone_or_is_asked_for_in_another_way_is_not_de
         assert_eq!(world.result_file("evil"), "", "undone: {is_undone}");
     }
 }
+
+/// The base case is being measured on a tree with `unwanted` when a person takes it out and wants it no more.
+#[test]
+fn a_tree_that_is_being_judged_is_not_delivered_after_a_person_took_a_result_out_of_it() {
+    let world = World::new();
+    let waits = |begun: &str, until: &str| {
+        let [begun, until] = [begun, until].map(|name| world.out(name).display().to_string());
+        format!("touch {begun}; while [ ! -e {until} ]; do sleep 0.01; done")
+    };
+    let measured = format!("test -e unwanted && {{ {}; }}", waits("measured", "measure"));
+    let slow = format!("{}; touch slow", waits("started", "work"));
+    let atoms = json!({"a": task("touch unwanted"), "b": task(&slow)});
+    world.align(&plan(&["test -e unwanted", &measured], json!({}), atoms));
+    let mut run = world.start(&["run", "--json"]);
+    world.wait_for_file("measured");
+    world.wait_for_file("started");
+    world.descent(&["redirect", "not that", "--forget", "a", "-y"]).expect(0);
+    world.descent(&["skip", "a"]).expect(0);
+    world.touch("measure");
+    world.touch("work");
+    let ran = run.wait().expect(5);
+    assert_eq!(ran.count("completed"), 0, "{}", ran.stdout);
+    assert_eq!(world.descent(&["diff", "--json"]).expect(0).json()["files"][0]["path"], "slow");
+}
