@@ -97,7 +97,13 @@ impl Out {
     }
 
     pub fn json(self, value: &impl serde::Serialize) {
-        write(StandardStream::Output, &json_text(value));
+        let text = json_text(value);
+        let at_place = PLACE.get().and_then(|_| {
+            let mut value = serde_json::from_str(&text).ok()?;
+            place_in(&mut value, false);
+            Some(exact_json(&value))
+        });
+        write(StandardStream::Output, &at_place.unwrap_or(text));
     }
 
     /// Prints a message beside the data.
@@ -128,6 +134,9 @@ impl Out {
     }
 }
 
+/// The keys of outputs that hold commands to type next.
+const ADVICE_KEYS: [&str; 2] = ["hint", "next"];
+
 /// The options by which a person named the place, and the commands that take them.
 static PLACE: OnceLock<(String, Vec<String>)> = OnceLock::new();
 
@@ -151,6 +160,22 @@ fn placed(advice: &str) -> String {
         text += part;
     }
     text
+}
+
+/// Places the advice in a value: the texts below a key of `ADVICE_KEYS`.
+fn place_in(value: &mut serde_json::Value, is_advice: bool) {
+    match value {
+        serde_json::Value::String(text) if is_advice => *text = placed(text),
+        serde_json::Value::Array(items) => {
+            items.iter_mut().for_each(|item| place_in(item, is_advice));
+        }
+        serde_json::Value::Object(members) => {
+            for (key, member) in members {
+                place_in(member, ADVICE_KEYS.contains(&key.as_str()));
+            }
+        }
+        _ => {}
+    }
 }
 
 fn print_aside(page: &Page) {

@@ -177,15 +177,15 @@ fn of_tree<'r>(
     applied: ApplyOutcome,
 ) -> ApplyOutput<'r> {
     let is_shadow = result.kind == Workspace::Shadow;
-    let look = if is_shadow { "descent status" } else { "git status" };
+    let look = if is_shadow { "descent status".to_owned() } else { git_here(result, "status") };
     let of = |how, words| ApplyOutput {
-        next: next(flags, look.to_owned()),
+        next: next(flags, look.clone()),
         ..ApplyOutput::of(flags, result, how, words)
     };
     match applied {
         ApplyOutcome::Nothing | ApplyOutcome::Refused(_) => ApplyOutput {
             partial: result.is_partial(),
-            ..ApplyOutput::nothing(flags, "the working tree has it all already", look)
+            ..ApplyOutput::nothing(flags, "the working tree has it all already", &look)
         },
         ApplyOutcome::FastForward { branch, .. } => {
             let name = branch.as_deref().unwrap_or("HEAD");
@@ -273,7 +273,7 @@ fn of_branch<'r>(
     let short: String = result.base().as_str().chars().take(12).collect();
     Ok(ApplyOutput {
         branch: Some(Some(name.to_owned())),
-        next: next(flags, format!("git log --stat {short}..{name}")),
+        next: next(flags, git_here(result, &format!("log --stat {short}..{name}"))),
         ..ApplyOutput::of(flags, result, ApplyWord::Branch, words)
     })
 }
@@ -314,6 +314,13 @@ fn shortest(path: &Path) -> PathBuf {
         (Some(folder), Some(name)) => folder.join(name),
         _ => path.to_owned(),
     }
+}
+
+/// A command of git that works from where the person is.
+fn git_here(result: &ResultSource, rest: &str) -> String {
+    let is_here = std::env::current_dir().is_ok_and(|here| here.starts_with(result.top()));
+    let at = if is_here { String::new() } else { format!("-C {} ", quoted(result.top())) };
+    format!("git {at}{rest}")
 }
 
 /// After a dry run, the same command without `-n`.

@@ -166,6 +166,7 @@ fn blocked(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, wor
     let Some(intent) = transaction.in_flight(id).cloned() else {
         return;
     };
+    let words = if words.is_empty() { "no reason is given".into() } else { words };
     let failure = Failure {
         reason: format!("blocked: {words}"),
         ..by_outcome(outcome, FailureClass::Logical)

@@ -220,7 +220,8 @@ impl<'a> Boxes<'a> {
         let waits = if waits.is_empty() {
             String::new()
         } else {
-            format!(" · after {}", waits.join(", "))
+            let names = format!("after {}", waits.join(", "));
+            format!(" · {}", escaped(&flat(&names, NAMES_MAX)))
         };
         let (kind, words, inside) = match node.kind {
             _ if !node.is_group => ("", String::new(), String::new()),
@@ -238,7 +239,7 @@ impl<'a> Boxes<'a> {
             escaped(&flat(node.id.as_str(), ABOUT_MAX)),
             escaped(&about),
             escaped(&status(atom)),
-            escaped(&flat(&waits, NAMES_MAX)),
+            waits,
         )
     }
 }
