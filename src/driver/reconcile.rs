@@ -3,12 +3,13 @@
 //!
 //! Invariant: only one piece of work at a time uses a checkout or a slot.
 
-use std::collections::BTreeSet;
+use std::{any::Any, collections::BTreeSet, panic::AssertUnwindSafe};
 
 use descent_core::{
     desired::{DesiredWork, Work, WorkKey},
     id::{AttemptId, Serial},
 };
+use futures::FutureExt;
 use tokio_util::sync::CancellationToken;
 
 use super::{FinishedWork, Loop, RunningWork};
@@ -96,11 +97,19 @@ impl Loop<'_> {
         let generation = self.generations;
         let (done, name) = (self.done.clone(), key.clone());
         tokio::spawn(async move {
-            let result = work.await;
+            // Work that is never done would be waited for without end.
+            let result = AssertUnwindSafe(work).catch_unwind().await;
+            let result = result.unwrap_or_else(|panic| Err(broken(&*panic)));
             let _ = done.send(FinishedWork { key: name, generation, result });
         });
         self.running.insert(key, RunningWork { cancel, generation });
     }
+}
+
+fn broken(panic: &(dyn Any + Send)) -> Failure {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let words = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or_default();
+    Failure::bug(format!("a piece of work broke: {words}"))
 }
 
 /// How many turns in a row at one commit may find nothing to move the run. Inputs of the same

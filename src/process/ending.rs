@@ -321,7 +321,7 @@ impl JobEnding {
         let way = match control.and_then(GuardReport::read) {
             Some(GuardReport::Ended(TRIAL_STATUS)) => way,
             Some(GuardReport::Ended(TRIAL_LOOSE)) => None,
-            Some(GuardReport::Failed(errno)) => return Err(io::Error::from_raw_os_error(errno)),
+            Some(GuardReport::Failed(error)) => return Err(error),
             end => return Err(io::Error::other(format!("its trial ended oddly: {end:?}"))),
         };
         let mut fds = [PollFd::from_borrowed_fd(left.as_fd(), PollFlags::IN)];

@@ -108,14 +108,14 @@ pub fn run_if_guard() -> Option<ExitCode> {
             ExitCode::SUCCESS
         }
         Err(error) => {
-            send_report(GuardReport::from_error(&error));
+            send_report(&GuardReport::Failed(error));
             ExitCode::FAILURE
         }
     })
 }
 
 /// The loop may be gone; then nobody reads the report.
-fn send_report(report: GuardReport) {
+fn send_report(report: &GuardReport) {
     let _ = rustix::io::write(rustix::stdio::stdin(), &report.bytes());
 }
 
@@ -172,7 +172,7 @@ impl JobGuard {
             }
             let is_alone = !fds[0].revents().is_empty();
             if let Some(status) = self.reap().of_leader {
-                send_report(GuardReport::Ended(status.as_raw()));
+                send_report(&GuardReport::Ended(status.as_raw()));
                 return;
             }
             if is_alone {

@@ -1,4 +1,4 @@
-//! The guard's one report to the loop: five bytes.
+//! The guard's one report to the loop: five bytes, and words where the system gave no error number.
 //!
 //! Invariant: a guard without a report was killed.
 
@@ -7,27 +7,33 @@ use std::io;
 const LENGTH: usize = 5;
 const ENDED: u8 = b'e';
 const FAILED: u8 = b'f';
+const CUT: u8 = b'c';
+/// Words follow, and the number is their length.
+const SAID: u8 = b's';
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) enum GuardReport {
     /// The command's status, as the kernel gave it.
     Ended(i32),
-    /// Nothing was started; this is the system's error number.
-    Failed(i32),
+    /// Nothing was started. With [`io::ErrorKind::UnexpectedEof`] a process ended too soon.
+    Failed(io::Error),
 }
 
 impl GuardReport {
-    pub(crate) fn from_error(error: &io::Error) -> GuardReport {
-        GuardReport::Failed(error.raw_os_error().unwrap_or_default())
-    }
-
-    pub(crate) fn bytes(self) -> [u8; LENGTH] {
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        let mut words = String::new();
         let (kind, number) = match self {
-            GuardReport::Ended(status) => (ENDED, status),
-            GuardReport::Failed(errno) => (FAILED, errno),
+            GuardReport::Ended(status) => (ENDED, *status),
+            GuardReport::Failed(error) => match (error.raw_os_error(), error.kind()) {
+                (Some(errno), _) => (FAILED, errno),
+                (None, io::ErrorKind::UnexpectedEof) => (CUT, 0),
+                (None, _) => {
+                    words = error.to_string();
+                    (SAID, i32::try_from(words.len()).unwrap_or(i32::MAX))
+                }
+            },
         };
-        let [a, b, c, d] = number.to_le_bytes();
-        [kind, a, b, c, d]
+        [&[kind], &number.to_le_bytes()[..], words.as_bytes()].concat()
     }
 
     pub(crate) fn read(mut from: impl io::Read) -> Option<GuardReport> {
@@ -35,11 +41,20 @@ impl GuardReport {
         from.read_exact(&mut bytes).ok()?;
         let [kind, a, b, c, d] = bytes;
         let number = i32::from_le_bytes([a, b, c, d]);
-        match kind {
-            ENDED => Some(GuardReport::Ended(number)),
-            FAILED => Some(GuardReport::Failed(number)),
-            _ => None,
-        }
+        Some(GuardReport::Failed(match kind {
+            ENDED => return Some(GuardReport::Ended(number)),
+            FAILED => io::Error::from_raw_os_error(number),
+            CUT => {
+                let words = "its first process ended before it was ready";
+                io::Error::new(io::ErrorKind::UnexpectedEof, words)
+            }
+            SAID => {
+                let mut words = vec![0; usize::try_from(number).ok()?];
+                from.read_exact(&mut words).ok()?;
+                io::Error::other(String::from_utf8_lossy(&words))
+            }
+            _ => return None,
+        }))
     }
 }
 
@@ -49,11 +64,18 @@ mod tests {
 
     #[test]
     fn what_was_said_is_read_and_half_of_it_is_nothing() {
-        for report in [GuardReport::Ended(0x8b), GuardReport::Failed(2)] {
+        let cut = || io::Error::from(io::ErrorKind::UnexpectedEof);
+        for (report, read) in [
+            (GuardReport::Ended(0x8b), "Ended(139)"),
+            (GuardReport::Failed(io::Error::from_raw_os_error(2)), "Os { code: 2"),
+            (GuardReport::Failed(io::Error::other("no rule")), "no rule"),
+            (GuardReport::Failed(cut()), "first process"),
+        ] {
             let bytes = report.bytes();
-            assert_eq!(GuardReport::read(&bytes[..]), Some(report));
-            assert_eq!(GuardReport::read(&bytes[..4]), None);
+            let whole = format!("{:?}", GuardReport::read(&bytes[..]));
+            assert!(whole.contains(read), "{whole}");
+            assert!(GuardReport::read(&bytes[..bytes.len() - 1]).is_none());
         }
-        assert_eq!(GuardReport::read(&b"x1234"[..]), None);
+        assert!(GuardReport::read(&b"x1234"[..]).is_none());
     }
 }

@@ -56,7 +56,7 @@ impl JobHandle {
         control.set_nonblocking(true)?;
         match GuardReport::read(control) {
             Some(GuardReport::Ended(raw)) => Ok(end_of_status(Ok(ExitStatus::from_raw(raw)))),
-            Some(GuardReport::Failed(errno)) => Err(io::Error::from_raw_os_error(errno)),
+            Some(GuardReport::Failed(error)) => Err(error),
             None => Ok(JobEnd::Signal(9)),
         }
     }

@@ -190,6 +190,9 @@ pub enum SpawnError {
     Nul(#[source] io::Error),
     #[error("the log {} cannot be written: {source}", path.display())]
     Log { path: PathBuf, source: io::Error },
+    /// A process of the job ended before the command began.
+    #[error("the command cannot be started: {0}")]
+    Cut(#[source] io::Error),
     #[error("the command cannot be started: {0}")]
     Other(#[source] io::Error),
 }
@@ -207,6 +210,9 @@ impl SpawnError {
             }
             SpawnError::Nul(_) => "remove the NUL byte",
             SpawnError::Log { .. } => "check the directory's permissions and the free space",
+            SpawnError::Cut(_) => {
+                "see in `dmesg` whether memory is lacking, and lower the parallelism"
+            }
             SpawnError::Other(_) => "fix what the system names, then run it again",
         }
     }
@@ -217,6 +223,7 @@ impl SpawnError {
         match self {
             SpawnError::NoRoom(source) | SpawnError::Other(source) => lack_at_start(source),
             SpawnError::Log { source, .. } => lack_of(source),
+            SpawnError::Cut(_) => Some(Lack::Processes),
             SpawnError::NoDirectory(_)
             | SpawnError::NoShell
             | SpawnError::TooLong(_)
@@ -225,7 +232,7 @@ impl SpawnError {
     }
 
     pub(super) fn from_spawn(error: io::Error, cwd: &Path) -> SpawnError {
-        match error.raw_os_error().map(Errno::from_raw_os_error) {
+        match Errno::from_io_error(&error) {
             Some(Errno::TOOBIG) => SpawnError::TooLong(error),
             Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
                 SpawnError::NoRoom(error)
@@ -233,6 +240,7 @@ impl SpawnError {
             _ if !cwd.is_dir() => SpawnError::NoDirectory(cwd.to_owned()),
             _ if !Path::new(SHELL).exists() => SpawnError::NoShell,
             _ if error.kind() == io::ErrorKind::InvalidInput => SpawnError::Nul(error),
+            _ if error.kind() == io::ErrorKind::UnexpectedEof => SpawnError::Cut(error),
             _ => SpawnError::Other(error),
         }
     }

@@ -121,6 +121,23 @@ async fn a_signal_stops_a_run_and_the_next_goes_on_from_there() {
     assert_eq!(*trees.begun.lock().unwrap(), ["a", "b", "b", "c"]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn work_that_panics_ends_the_run_as_a_bug_and_the_next_one_goes_on() {
+    let (project, clock, trees) = (Project::new(""), SetClock::new(), Arc::default());
+    let good = || Arc::into_inner(executor(&project, &clock, &trees, &[])).unwrap();
+    let broken = PlayedHands { at_end: |_, _| panic!("as planted"), ..good() };
+    let store = Store::open(project.place());
+    let run = project.run(store, clock.clone(), Arc::new(broken), no_signals(), 1);
+    let ended = tokio::time::timeout(Duration::from_secs(3_600), run).await;
+    let failure = ended.expect("it goes on for ever").unwrap_err();
+    assert_eq!(failure.code, "E-BUG");
+    assert!(failure.message.contains("as planted"), "{failure}");
+    let store = Store::open(project.place());
+    let ending = project.run(store, clock.clone(), Arc::new(good()), no_signals(), 2).await;
+    assert_eq!(ending.unwrap().world.state.run.status, RunStatus::Completed);
+    assert_eq!(*trees.begun.lock().unwrap(), ["a", "a", "b", "c"]);
+}
+
 /// Samples the calls in steps, since every run here makes the same few calls again and again.
 #[tokio::test(start_paused = true)]
 async fn a_disk_that_fails_ends_the_run_and_the_next_one_loses_nothing() {

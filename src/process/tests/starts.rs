@@ -20,6 +20,18 @@ fn each_cause_of_the_system_is_named_and_those_that_may_pass_are_known() {
         assert!(error.to_string().ends_with(&words), "{error}");
         assert_eq!(error.lack().is_some(), lacks, "{error}");
     }
+    let killed = io::Error::new(io::ErrorKind::UnexpectedEof, "it was killed");
+    for (error, lacks) in [
+        (io::Error::from_raw_os_error(0), false),
+        (io::Error::from_raw_os_error(-1), false),
+        (io::Error::other("no rule"), false),
+        (killed, true),
+    ] {
+        let words = error.to_string();
+        let error = SpawnError::from_spawn(error, Path::new("/"));
+        assert!(error.to_string().ends_with(&words), "{error}");
+        assert_eq!(error.lack().is_some(), lacks, "{error}");
+    }
 }
 
 #[tokio::test(start_paused = true)]
