@@ -75,7 +75,10 @@ impl Git {
     fn check_place(&self, at: &Path) -> Result<(), GitError> {
         let person = self.person();
         let held = [self.top(), self.common_dir(), person.common_dir(), person.git_dir()];
-        let real = at.canonicalize().unwrap_or_else(|_| at.to_owned());
+        // A link in its place is removed, and not followed.
+        let above = at.parent().and_then(|above| above.canonicalize().ok());
+        let real =
+            above.zip(at.file_name()).map_or_else(|| at.to_owned(), |(a, name)| a.join(name));
         let is_bad = |at: &Path| {
             !at.is_absolute()
                 || held.iter().any(|held| held.starts_with(at))

@@ -163,7 +163,10 @@ fn it_moves_from_commit_to_commit_and_back() {
 fn places_that_hold_the_project_and_commits_that_are_gone_wipe_nothing() {
     let world = World::new();
     let (git, at, head) = made(&world, "w");
-    for bad in [world.top(), world.home(), world.top().join(".git/x"), PathBuf::from("w")] {
+    let link = world.tree("link");
+    symlink(world.top().join(".git"), &link).unwrap();
+    let within = world.top().join(".git/x");
+    for bad in [world.top(), world.home(), within, link.join("x"), PathBuf::from("w")] {
         let made = git.checkout(&bad, &head, Leftovers::RemoveAll, &[]);
         assert!(matches!(made, Err(GitError::BadPlace { .. })));
         assert!(matches!(git.remove_worktree(&bad), Err(GitError::BadPlace { .. })));
@@ -173,6 +176,20 @@ fn places_that_hold_the_project_and_commits_that_are_gone_wipe_nothing() {
     let made = git.checkout(&at, &gone, Leftovers::RemoveAll, &[]);
     assert!(matches!(made, Err(GitError::NoSuchCommit { .. })));
     assert!(at.join("build/cache").exists());
+}
+
+#[test]
+fn a_link_in_its_place_is_removed_and_not_followed() {
+    let world = World::new();
+    let (git, at, head) = made(&world, "w");
+    for elsewhere in [PathBuf::from("/"), world.top(), world.top().join(".git")] {
+        fs::remove_dir_all(&at).unwrap();
+        symlink(&elsewhere, &at).unwrap();
+        git.checkout(&at, &head, Leftovers::RemoveAll, &[]).unwrap();
+        assert!(!at.is_symlink() && at.join("a.txt").is_file());
+        assert_eq!(world.git_in(&at, &["status", "--porcelain"]), "");
+    }
+    assert_eq!(world.git(&["status", "--porcelain"]), "");
 }
 
 #[test]
