@@ -12,7 +12,7 @@ use tokio::{
     time::timeout,
 };
 use tokio_util::{
-    bytes::BytesMut,
+    bytes::{BufMut, BytesMut},
     codec::{Decoder, LinesCodec, LinesCodecError},
     task::AbortOnDropHandle,
 };
@@ -29,6 +29,8 @@ const CONNECT_MAX: Duration = Duration::from_secs(10);
 const FAULT_BYTES_MAX: usize = 64 << 10;
 /// Bytes of one line of a stream at most.
 const LINE_BYTES_MAX: usize = 4 << 20;
+/// The end of a line and of an event.
+const END: &[u8] = b"\n\n";
 const OVERLOADED: u16 = 429;
 
 /// One try of a question.
@@ -158,27 +160,28 @@ impl AskTry<'_> {
     async fn events(&self, mut response: Response) -> Result<ModelAnswer, TryFault> {
         let (mut reader, mut so_far) = (StreamReader::new(), AnswerSoFar::new(self.texts()));
         let (mut all, mut told) = (0, None);
-        while let Some(bytes) = self.chunk(&mut response, all == 0).await? {
-            all += bytes.len();
+        loop {
+            let bytes = self.chunk(&mut response, all == 0).await?;
+            let is_end = bytes.is_none();
+            all += bytes.as_ref().map_or(0, Vec::len);
             if all > STREAM_BYTES_MAX {
                 return Err(endless(format!("{} MiB of events", STREAM_BYTES_MAX >> 20)));
             }
+            let bytes = bytes.unwrap_or_else(|| END.to_vec());
             for data in reader.take(&bytes).map_err(stream_fault)? {
-                let taken = self.context.provider.wire.event(&data, &mut so_far);
-                taken.map_err(|fault| self.event_fault(fault))?;
+                match self.context.provider.wire.event(&data, &mut so_far) {
+                    // It may be cut: the answer is whole if the server said so before.
+                    Err(EventError::Foreign) if is_end => {}
+                    taken => taken.map_err(|fault| self.event_fault(fault))?,
+                }
             }
             if so_far.tokens != told {
                 told = so_far.tokens;
                 self.context.observer.used(self.number, &told.unwrap_or_default());
             }
-            if so_far.is_over {
+            if so_far.is_over || is_end {
                 return self.answer(so_far);
             }
-        }
-        if reader.is_cut() {
-            Err(cut_off("in the middle of an event"))
-        } else {
-            self.answer(so_far)
         }
     }
 
@@ -377,6 +380,8 @@ struct StreamReader {
     lines: LinesCodec,
     /// The line that is not whole yet.
     rest: BytesMut,
+    /// The last byte was a carriage return, which ends a line with or without what follows.
+    is_returned: bool,
     /// The data lines of the event that is not whole yet.
     data: Option<String>,
 }
@@ -384,12 +389,19 @@ struct StreamReader {
 impl StreamReader {
     fn new() -> Self {
         let lines = LinesCodec::new_with_max_length(LINE_BYTES_MAX);
-        Self { lines, rest: BytesMut::new(), data: None }
+        Self { lines, rest: BytesMut::new(), is_returned: false, data: None }
     }
 
     /// The data of the events that end in these bytes.
     fn take(&mut self, bytes: &[u8]) -> Result<Vec<String>, LinesCodecError> {
-        self.rest.extend_from_slice(bytes);
+        for byte in bytes {
+            match byte {
+                b'\n' if self.is_returned => {}
+                b'\r' => self.rest.put_u8(b'\n'),
+                _ => self.rest.put_u8(*byte),
+            }
+            self.is_returned = *byte == b'\r';
+        }
         let mut found = Vec::new();
         while let Some(line) = self.lines.decode(&mut self.rest)? {
             let line = line.trim_start_matches('\u{feff}');
@@ -404,11 +416,6 @@ impl StreamReader {
         }
         Ok(found)
     }
-
-    /// Whether the stream ended in the middle of an event.
-    fn is_cut(&self) -> bool {
-        !self.rest.is_empty() || self.data.is_some()
-    }
 }
 
 #[cfg(test)]
@@ -421,21 +428,26 @@ mod tests {
     #[test]
     fn events_are_the_same_however_their_bytes_are_cut() {
         let wanted = ["{\"t\": \"grüße 🦀\"}", "one\ntwo", "three", "", "[DONE]"];
-        for length in 1..STREAM.len() {
+        let returned = STREAM.replace("\r\n", "\n").replace('\n', "\r");
+        for (stream, length) in
+            [STREAM, &returned].into_iter().flat_map(|s| (1..s.len()).map(move |n| (s, n)))
+        {
             let (mut reader, mut found) = (StreamReader::new(), Vec::new());
-            for chunk in STREAM.as_bytes().chunks(length) {
+            for chunk in stream.as_bytes().chunks(length) {
                 found.extend(reader.take(chunk).unwrap());
             }
             assert_eq!(found, wanted);
-            assert!(!reader.is_cut());
+            assert!(reader.take(END).unwrap().is_empty());
         }
     }
 
     #[test]
-    fn an_event_that_is_cut_is_no_event_and_bytes_that_are_no_text_are_told() {
-        let mut reader = StreamReader::new();
-        assert!(reader.take(b"data: {\"a\"").unwrap().is_empty());
-        assert!(reader.is_cut());
+    fn the_end_of_the_stream_ends_an_event_and_bytes_that_are_no_text_are_told() {
+        for cut in ["data: a", "data: a\r", "data: a\r\n", "data: a\n"] {
+            let mut reader = StreamReader::new();
+            assert!(reader.take(cut.as_bytes()).unwrap().is_empty());
+            assert_eq!(reader.take(END).unwrap(), ["a"]);
+        }
         let mut reader = StreamReader::new();
         let whole = "data: \u{fc}\n\n".as_bytes();
         assert!(reader.take(&whole[..7]).unwrap().is_empty());

@@ -228,6 +228,17 @@ async fn what_may_get_better_is_asked_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_the_server_called_whole_is_one_however_its_stream_ends() {
+    let choice = r#"data: {"choices":[{"delta":{"content":"{}"},"finish_reason":"stop"}]}"#;
+    for end in ["", "\n", "\n\ndata: [DONE]", "\n\ndata: [DONE]\n", "\n\ndata: [DO", "\n\ndata: {"]
+    {
+        let server = serve(vec![events(&format!("{choice}{end}"))]);
+        assert_eq!(ask(&provider(&server.base), None).await.unwrap().text, "{}", "{end}");
+        assert_eq!(server.posts(), 1, "{end}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn tries_end_after_ten() {
     let server = serve(vec![answer("500 x", "retry-after-ms: 1\r\n", b"boom")]);
     let error = ask(&provider(&server.base), None).await.unwrap_err();
