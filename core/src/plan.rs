@@ -271,10 +271,10 @@ pub fn text_of(state: &State) -> Node {
     objective.base_case = objective.base_case.as_ref().map(Check::unmeasured);
     let is_said = |node: &Node| node.as_str() != Some("");
     let is_empty = |node: &Node| node.as_object().is_some_and(<[_]>::is_empty);
-    let atoms = state.all_atoms().into_iter();
-    let atoms = atoms.map(|(id, atom)| {
-        let atom = atom.node().filtered(|key, _| !is_programs(key));
-        (id.to_string(), atom)
+    let order = state.settled_order();
+    let atoms = order.iter().filter_map(|id| {
+        let atom = state.atom(id)?.node().filtered(|key, _| !is_programs(key));
+        Some((id.to_string(), atom))
     });
     let atoms = Node::object(atoms.collect());
     let objective = objective.node();

@@ -6,7 +6,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{PlanReading, read};
+use super::{PlanReading, read, text_of};
 use crate::{
     doc::{self, Places},
     graph::validate,
@@ -107,6 +107,10 @@ fn an_id_in_a_list_stays_a_reference_and_the_order_is_as_written() {
     };
     let choices: Vec<&str> = choices.iter().map(AtomId::as_str).collect();
     assert_eq!(choices, ["z", "m", "a"]);
+    let text = doc::write(&text_of(&plan.into_state(Lineage::new("l"))));
+    let again = read(text.as_bytes()).into_state(Lineage::new("l"));
+    let order: Vec<&str> = again.order.iter().map(AtomId::as_str).collect();
+    assert_eq!(order, ["z", "a", "g", "m"], "{text}");
 }
 
 #[test]
