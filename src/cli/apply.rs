@@ -60,6 +60,9 @@ pub(super) struct ApplyOutput<'a> {
     /// The branch that holds the result; null where HEAD is detached.
     #[serde(skip_serializing_if = "Option::is_none")]
     branch: Option<Option<String>>,
+    /// The files of its first commit that were not committed when the run began (`branch`).
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    uncommitted: &'a [String],
     /// The file that holds the patch.
     #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<String>,
@@ -270,9 +273,21 @@ fn of_branch<'r>(
             return Err(Failure::new("E-APPLY", exit::NOT_SO, what, hint));
         }
     };
-    let short: String = result.base().as_str().chars().take(12).collect();
+    let uncommitted: Vec<String> =
+        result.uncommitted.iter().map(|path| render::line(path)).collect();
+    let words = if uncommitted.is_empty() {
+        words
+    } else {
+        let holds = if flags.dry_run { "would hold" } else { "holds" };
+        let files = render::listed(&uncommitted, 6);
+        format!(
+            "{words}\nits first commit {holds} what was not committed when the run began: {files}"
+        )
+    };
+    let short: String = result.before.as_str().chars().take(12).collect();
     Ok(ApplyOutput {
         branch: Some(Some(name.to_owned())),
+        uncommitted: &result.uncommitted,
         next: next(flags, git_here(result, &format!("log --stat {short}..{name}"))),
         ..ApplyOutput::of(flags, result, ApplyWord::Branch, words)
     })
@@ -299,7 +314,11 @@ fn of_patch<'r>(
     } else {
         format!("the patch is {shown}")
     };
-    let apply = format!("git -C {} apply {}", quoted(result.top()), quoted(file));
+    let apply = if result.is_at_head {
+        "descent status".to_owned()
+    } else {
+        format!("git -C {} apply {}", quoted(result.top()), quoted(file))
+    };
     Ok(ApplyOutput {
         patch: Some(shown),
         next: next(flags, apply),

@@ -26,6 +26,12 @@ pub struct ResultSource {
     pub status: RunStatus,
     /// Whether the run delivered another tree.
     pub is_set_aside: bool,
+    /// Whether HEAD is at the result, or at a copy of it.
+    pub is_at_head: bool,
+    /// The commit that a branch of it begins at.
+    pub before: CommitId,
+    /// The files of the branch's first commit, where that is of what was not committed at the start.
+    pub uncommitted: Vec<String>,
     /// Added and removed lines of each file.
     pub lines: Vec<FileLines>,
     /// Files among them that say what works next: configurations with other commands or settings.
@@ -95,6 +101,9 @@ pub(super) fn open(
     Ok(Some(ResultSource {
         lines: trees.git().lines(&Change::between(&base, head))?,
         configures: Vec::new(),
+        is_at_head: base == *head,
+        before: base.clone(),
+        uncommitted: Vec::new(),
         start: start.commit.clone(),
         base,
         head: head.clone(),
@@ -129,10 +138,6 @@ fn base(
 }
 
 impl ResultSource {
-    pub fn base(&self) -> &CommitId {
-        &self.base
-    }
-
     /// The person's repository, or their files.
     pub fn top(&self) -> &Path {
         self.trees.git().top()
@@ -141,6 +146,27 @@ impl ResultSource {
     /// Whether the run did less than was agreed.
     pub fn is_partial(&self) -> bool {
         self.status != RunStatus::Completed
+    }
+
+    /// A patch of what HEAD has is of the whole result. A branch begins with what was not committed at the start, unless
+    /// HEAD has that.
+    fn fit(&mut self, to: &ApplyTarget<'_>, run: &Run) -> Result<(), Failure> {
+        let git = self.trees.git();
+        match (to, &run.started_from) {
+            (ApplyTarget::Patch(_), _) if self.is_at_head => {
+                self.base.clone_from(&self.start);
+                self.lines = git.lines(&Change::between(&self.base, &self.head))?;
+            }
+            (ApplyTarget::Branch(_), Some(start))
+                if start.dirty && self.trees.person_head()?.as_ref() != Some(&self.base) =>
+            {
+                let files = git.lines(&Change::between(&start.head, &start.commit))?;
+                self.uncommitted = files.into_iter().map(|file| file.path).collect();
+                self.before.clone_from(&start.head);
+            }
+            _ => {}
+        }
+        Ok(())
     }
 
     fn bring(&self, to: &ApplyTarget<'_>, is_dry: bool) -> Result<ApplyReport, Failure> {
@@ -189,6 +215,7 @@ pub fn apply(
     let Some(mut result) = open(&loaded.state, store.place(), tree)? else {
         return Ok(None);
     };
+    result.fit(to, &loaded.state.run)?;
     let attempted = Attempted {
         git: result.trees.git(),
         start: &result.start,

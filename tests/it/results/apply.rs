@@ -305,6 +305,18 @@ fn as_a_patch_it_is_what_git_apply_takes_whatever_the_settings_say() {
 }
 
 #[test]
+fn a_patch_is_of_the_whole_result_where_that_is_applied_already() {
+    let world = finished();
+    let before = world.descent(&["apply", "--patch", "-"]).expect(0).stdout;
+    world.descent(&["apply"]).expect(0);
+    assert_eq!(world.descent(&["apply", "--patch", "-"]).expect(0).stdout, before);
+    let file = world.out("result.patch").display().to_string();
+    let made = world.descent(&["apply", "--patch", &file]).expect(0);
+    made.shows("a.txt").shows("next: descent status");
+    assert_eq!(world.left("result.patch"), before);
+}
+
+#[test]
 fn a_partial_result_is_called_one() {
     let world = World::new();
     let atoms = json!({"A1": task("echo half > half.txt"), "A2": after(&["A1"], "exit 1")});

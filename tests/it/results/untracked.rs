@@ -46,6 +46,27 @@ fn files_that_were_untracked_at_the_start_and_that_the_result_leaves_alone_do_no
 }
 
 #[test]
+fn a_branch_names_what_was_not_committed_and_advises_to_look_at_that_commit_too() {
+    let world = untracked(json!({"A1": task("echo world >> a.txt")}));
+    let range = format!("next: git log --stat {}..feat", &world.git(&["rev-parse", "HEAD"])[..12]);
+    let dry = world.descent(&["apply", "-n", "--branch", "feat"]).expect(0);
+    dry.shows(
+        "its first commit would hold what was not committed when the run began: a.log, notes/n.md",
+    );
+    let made = world.descent(&["apply", "--branch", "feat", "--json"]).expect(0).json();
+    assert_eq!(made["uncommitted"], json!(["a.log", "notes/n.md"]));
+    world
+        .descent(&["apply", "--branch", "feat"])
+        .expect(0)
+        .shows("its first commit holds")
+        .shows(&range);
+    // HEAD has that commit now.
+    world.git(&["checkout", "-qf", "feat"]);
+    let there = world.descent(&["apply", "--branch", "feat"]).expect(0);
+    assert!(!there.stdout.contains("its first commit"), "{}", there.stdout);
+}
+
+#[test]
 fn killed_between_files_index_and_branch_an_apply_over_untracked_files_comes_to_the_same_commits() {
     let world = untracked(json!({"A1": task("echo new > new.txt; echo world >> a.txt")}));
     let home = world.git(&["rev-parse", "HEAD"]);
