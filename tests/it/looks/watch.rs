@@ -71,6 +71,22 @@ fn at_a_terminal_keys_guide_stop_and_leave_and_the_terminal_is_given_back() {
 }
 
 #[test]
+fn the_output_of_an_earlier_agreement_is_not_shown_as_that_of_an_atom_of_the_same_name() {
+    let world = World::new();
+    let old = json!({"A1": task("echo of the old one; exit 1")});
+    world.align(&plan(&["false"], json!({"max_attempts": 1}), old));
+    world.run().expect(5);
+    let new = plan(&["true"], json!({}), json!({"A1": task("true"), "A2": task("true")}));
+    world.descent(&["align", "--force", "-y", "-f", &world.plan(&new)]).expect(0);
+    let watch = Terminal::start(&world, 80, &["watch"], &[]);
+    watch.wait_for("A2");
+    watch.presses("q");
+    let (_, written) = watch.left();
+    assert!(!written.contains("of the old one"), "{written:?}");
+    assert!(!written.contains("output of A1.1"), "{written:?}");
+}
+
+#[test]
 fn neither_a_cut_sequence_nor_a_question_keeps_ctrl_c_from_leaving() {
     for cut in ["\x1b[<0;1", "\x1b[1;", "\x1b[200~x", "gx", "s"] {
         let world = World::new();
