@@ -95,7 +95,7 @@ pub(super) fn conclude(
                     state = proposed::edit(context, flags, state)?;
                     continue;
                 }
-                DraftDecision::No => return Err(questions::left_with(flags)),
+                DraftDecision::No => return Err(proposed::refused(flags, &state)),
             }
         }
         if let Some(given) = &agreeing.profile {
@@ -233,7 +233,7 @@ impl Agreeing<'_> {
             }
             DraftDecision::Edit => Ok(ConsentAnswer::Edit(Box::new(draft.state))),
             DraftDecision::No if cancel.is_cancelled() => Err(questions::left()),
-            DraftDecision::No => Err(questions::left_with(flags)),
+            DraftDecision::No => Err(proposed::refused(flags, &draft.state)),
         }
     }
 

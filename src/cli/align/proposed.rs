@@ -31,7 +31,7 @@ use super::{
 use crate::{
     clock,
     config::Config,
-    failure::{Failure, exit},
+    failure::{Failure, exit, quoted},
     files,
     ops::{
         align::not_aligned,
@@ -150,7 +150,7 @@ pub(super) fn edit(
     flags: &mut AlignArgs,
     state: State,
 ) -> Result<State, Failure> {
-    let copy = copy(&doc::write(&plan::text_of(&state)).into_bytes())?;
+    let copy = copy(&state)?;
     let command = editor_here();
     for _ in 0..EDITED_MAX {
         let ended = copy.open(context, &command)?;
@@ -188,6 +188,18 @@ pub(super) fn edit(
     Err(copy.kept(questions::left_with(flags)))
 }
 
+/// The refusal after a no. A proposal that an agent made is kept, and named.
+pub(super) fn refused(flags: &AlignArgs, state: &State) -> Failure {
+    let mut refusal = questions::left_with(flags);
+    if let (Some(DraftText::Proposed(_)), Some(_)) = (&flags.draft, &flags.proposed_by)
+        && let Ok(copy) = copy(state)
+    {
+        refusal.details.push(format!("the proposal is kept in {}", copy.path.display()));
+        refusal.hint = format!("go on from there: descent align -f {}", quoted(&copy.path));
+    }
+    refusal
+}
+
 /// Removes the copy of a text that stands elsewhere now.
 pub(super) fn forget(draft: &DraftText) {
     if let DraftText::Edited(file) = draft {
@@ -209,8 +221,8 @@ fn lacking(missing: &[MissingPart]) -> Failure {
     Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, &refusal.message, hint).with(refusal.details)
 }
 
-/// A copy for the editor; the oldest of earlier ones go.
-fn copy(text: &[u8]) -> Result<EditedCopy, Failure> {
+/// A copy of a draft, for the editor or to be kept; the oldest of earlier ones go.
+fn copy(state: &State) -> Result<EditedCopy, Failure> {
     let unwritable = |error| Failure::io("the copy to edit cannot be made", &error);
     let no_place = || unwritable(std::io::ErrorKind::NotFound.into());
     let dir = cache_dir().ok_or_else(no_place)?.join(COPIES);
@@ -222,7 +234,8 @@ fn copy(text: &[u8]) -> Result<EditedCopy, Failure> {
         // The next edit tries again what cannot be removed now.
         let _ = files::remove(&path);
     }
-    EditedCopy::create(&dir, &uuid::Uuid::now_v7().to_string(), text)
+    let text = doc::write(&plan::text_of(state));
+    EditedCopy::create(&dir, &uuid::Uuid::now_v7().to_string(), text.as_bytes())
 }
 
 const FIRST_PROPOSAL: &str =

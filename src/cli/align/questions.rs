@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     super::ask::{self, ListAnswer},
     AlignArgs, preview,
-    reading::DraftText,
+    reading::{DraftText, missing_of_step},
 };
 use crate::{
     config::Config,
@@ -221,6 +221,10 @@ fn steps(out: Out, config: &Config, goal: &str) -> Result<Vec<String>, Failure> 
         let reply = answer(out, STEP_HELP)?;
         if reply.is_empty() {
             break;
+        }
+        if let Some(missing) = missing_of_step(&reply) {
+            out.say(&format!("It has no {missing}: TEXT=COMMAND, or TEXT for the worker."));
+            continue;
         }
         found.push(reply);
         out.say("And then?  Enter: nothing more.");

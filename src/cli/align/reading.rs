@@ -111,13 +111,19 @@ pub(super) fn refuse_a_plan_as_a_goal(context: &Context, flags: &AlignArgs) -> R
     Err(Failure::usage(message, hint))
 }
 
-/// A step with `=` must have a name and a command: without a command it would be the worker's.
-fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
+/// The part that a step lacks. One with `=` must have a name and a command: without a command it would be the worker's.
+pub(super) fn missing_of_step(step: &str) -> Option<&'static str> {
     let (name, command) = step.split_once('=').unwrap_or((step, "none"));
-    let missing = match (name.trim(), command.trim()) {
-        ("", _) => "name",
-        (_, "") => "command",
-        _ => return Ok(()),
+    match (name.trim(), command.trim()) {
+        ("", _) => Some("name"),
+        (_, "") => Some("command"),
+        _ => None,
+    }
+}
+
+fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
+    let Some(missing) = missing_of_step(step) else {
+        return Ok(());
     };
     let message = if step.trim().is_empty() {
         "`--step` is given an empty text".to_owned()

@@ -48,6 +48,26 @@ fn a_question_mark_at_any_question_is_help_and_never_the_answer() {
 }
 
 #[test]
+fn a_step_without_a_name_or_a_command_is_asked_for_again_at_once() {
+    let world = project();
+    let mut at = Terminal::start(
+        &world,
+        &["align", "have a log", "--why", "it is read", "--check", "false"],
+    );
+    at.sees("(--step)").sees("> ").types("=touch a");
+    at.sees("It has no name").sees("> ").types("A=");
+    at.sees("It has no command").sees("> ").types("A=touch log");
+    at.sees("And then?").sees("> ").types("");
+    at.sees("(--protect)").sees("> ").types("");
+    at.sees("(--link PATH, --setup COMMAND)").sees("> ").types("");
+    at.sees("agree? [y/N] ").types("y").sees("agreed");
+    assert_eq!(at.ends().code(), Some(0));
+    let atoms = world.state()["work_graph"]["atoms"].clone();
+    assert_eq!(atoms["S1"]["action"]["run"], "touch log");
+    assert_eq!(atoms.as_object().map(|atoms| atoms.len()), Some(1));
+}
+
+#[test]
 fn where_setup_fails_it_is_asked_for_again_and_no_other_answer_is_lost() {
     let world = project();
     let mut at = answered(&world, "echo no registry; exit 3");

@@ -153,7 +153,7 @@ fn one_sentence_becomes_an_agreement_once_its_questions_are_answered() {
 }
 
 #[test]
-fn a_proposal_that_is_refused_runs_nothing_and_leaves_nothing() {
+fn a_proposal_that_is_refused_runs_nothing_and_is_kept_as_a_plan() {
     let world = project();
     let mut trap = proposal(json!([]));
     let ran = world.out("ran").display().to_string();
@@ -162,8 +162,12 @@ fn a_proposal_that_is_refused_runs_nothing_and_leaves_nothing() {
     let before = listing(&world.repo());
     let mut at = at_terminal(&world);
     at.sees("proposed by `wise`").sees("[y/e/N] ").types("n");
-    at.sees("nothing was agreed").sees("--why 'people ask'");
+    at.sees("nothing was agreed").sees("the proposal is kept in ");
+    at.sees("next: go on from there: descent align -f ");
     assert_eq!(at.ends().code(), Some(4));
+    let kept = listing(&world.cache().join("descent/drafts"));
+    let text = kept.values().next().expect("a copy");
+    assert!(String::from_utf8_lossy(text).contains("people ask"));
     assert_same(&world.repo(), &before);
     assert!(!world.out("ran").exists());
     nothing_of_it_is_left(&world);
