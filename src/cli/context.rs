@@ -24,6 +24,9 @@ use crate::{
 
 pub(super) use crate::ops::{bound_of_start, surroundings};
 
+/// The command to type where nothing is agreed.
+pub(super) const ALIGN: &str = "descent align --help";
+
 pub(super) struct Context {
     pub(super) out: Out,
     pub(super) dir: PathBuf,

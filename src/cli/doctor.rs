@@ -4,7 +4,10 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::{End, context::Context};
+use super::{
+    End,
+    context::{ALIGN, Context},
+};
 use crate::{
     failure::{Failure, exit},
     ops::{
@@ -53,7 +56,7 @@ pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
     } else if place.state.exists() {
         "descent status"
     } else {
-        "descent align --help"
+        ALIGN
     };
     let output = DoctorOutput {
         schema: "descent/doctor/1",
@@ -156,9 +159,10 @@ pub(super) struct CleanOutput<'a> {
 
 pub(super) fn clean(context: &Context, flags: &CleanArgs) -> Result<End, Failure> {
     let found = context.place()?;
+    let is_agreed = found.is_some();
     let place = found.unwrap_or_else(|| StatePlace::at(&context.dir, context.state.as_deref()));
     let report = ops::clean::clean(&place, flags.unapplied, flags.dry_run)?;
-    let next = after_clean(flags, &report);
+    let next = after_clean(flags, &report, is_agreed);
     let output = CleanOutput {
         schema: "descent/clean/1",
         dry_run: flags.dry_run,
@@ -198,13 +202,14 @@ fn clean_text(flags: &CleanArgs, report: &CleanReport, place: &StatePlace) -> St
     text + &format!("what {runs} left {verb} removed, {size}")
 }
 
-fn after_clean(flags: &CleanArgs, report: &CleanReport) -> &'static str {
+fn after_clean(flags: &CleanArgs, report: &CleanReport, is_agreed: bool) -> &'static str {
     let is_left = flags.dry_run && !report.removed.is_empty();
     match (is_left, report.kept.is_empty()) {
         (true, _) if flags.unapplied => "descent clean --unapplied",
         (true, _) => "descent clean",
         (false, false) => "descent clean -n --unapplied",
-        (false, true) => "descent status",
+        (false, true) if is_agreed => "descent status",
+        (false, true) => ALIGN,
     }
 }
 

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::{
     End,
-    context::{Context, runtime},
+    context::{ALIGN, Context, runtime},
 };
 use crate::{
     clock,
@@ -173,6 +173,7 @@ fn tell(
 ) {
     let next = match known.lessons.first() {
         Some(_) => "descent memory forget ID",
+        None if matches!(context.place(), Ok(None)) => ALIGN,
         None => "descent run",
     };
     let output = MemoryOutput {

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::{
     End, constraints,
-    context::{Context, bound_of_start, surroundings},
+    context::{ALIGN, Context, bound_of_start, surroundings},
     run,
 };
 use crate::{
@@ -56,7 +56,7 @@ pub(super) fn bare(context: &Context) -> Result<End, Failure> {
     if context.place()?.is_some() {
         return status(context, &StatusArgs { exit_code: false, constraints: false, all: false });
     }
-    let none = json!({"schema": "descent/none/1", "status": null, "next": "descent align --help"});
+    let none = json!({"schema": "descent/none/1", "status": null, "next": ALIGN});
     Ok(context.answer(&none, || HOW_TO_START.to_owned()))
 }
 

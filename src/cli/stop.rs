@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use super::{
     End,
-    context::{Context, surroundings},
+    context::{ALIGN, Context, surroundings},
     status,
 };
 use crate::{
@@ -39,7 +39,7 @@ pub struct StopArgs {
 
 pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
     let Some(place) = context.place()? else {
-        report(context, "nothing runs", None, "descent align --help");
+        report(context, "nothing runs", None, ALIGN);
         return Ok(End::Code(0));
     };
     let mut store = context.open(place);

@@ -113,7 +113,7 @@ impl GitError {
                 format!("install git {} or later, or `--set workspace=shared`", oldest())
             }
             Self::NoCommits { top } => format!(
-                "make the first one: git -C {} add -A && git -C {0} commit -m start",
+                "make the first one: git -C {} add -A && git -C {0} commit --allow-empty -m start",
                 quoted(top)
             ),
             Self::NoSuchCommit { .. } => {

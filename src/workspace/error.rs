@@ -60,7 +60,7 @@ impl WorkspaceError {
         match self {
             Self::NotARepository { .. } => {
                 "let descent keep one of its own: `--set workspace=shadow`; \
-                 or make one: git init && git add -A && git commit -m start"
+                 or make one: git init && git add -A && git commit --allow-empty -m start"
                     .into()
             }
             Self::OtherRepository { .. } => {

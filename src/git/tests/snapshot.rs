@@ -167,7 +167,7 @@ fn a_setting_of_the_repository_goes_before_the_homes() {
 fn a_repository_without_commits_is_refused_with_the_mending_command() {
     let world = World::empty();
     let made = world.open().snapshot(&world.scratch(), "m", &world.scratch());
-    assert!(made.unwrap_err().hint().contains("commit -m start"));
+    assert!(made.unwrap_err().hint().contains("commit --allow-empty -m start"));
     world.write("a", "a");
     world.git(&["add", "a"]);
     let made = world.open().snapshot(&world.scratch(), "m", &world.scratch());

@@ -110,7 +110,7 @@ fn a_repository_without_commits_is_refused_with_the_command_that_mends_it() {
     world
         .try_align(&plan(&["true"], json!({}), json!({"A1": task("true")})))
         .expect(69)
-        .says("commit -m start");
+        .says("commit --allow-empty -m start");
     assert_same(&world.repo(), &before);
 }
 

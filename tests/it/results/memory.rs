@@ -245,6 +245,9 @@ fn without_memory_nothing_is_read_or_written() {
 fn lessons_are_listed_shown_and_forgotten() {
     let world = World::new();
     world.descent(&["memory"]).expect(0).shows("nothing is remembered");
+    for command in ["memory", "clean"] {
+        world.descent(&[command]).expect(0).shows("next: descent align --help");
+    }
     again(&world, &[]).expect(0);
     world
         .descent(&["memory", "list"])
