@@ -41,7 +41,10 @@ use swap::{OldFile, Replaced, Swap, SwapError, Writer};
 
 pub use error::{CommitError, PlacedFault, StoreError, count};
 pub use journal::{Commit, History};
-pub use load::{BAD_SCHEMA, LoadedState, pattern_faults, place_faults, read_bytes, show_faults};
+pub use load::{
+    BAD_SCHEMA, LoadedState, check_rules, faults_in_use, pattern_faults, place_faults, read_bytes,
+    show_faults,
+};
 pub use locks::{COMMIT_WAIT_MS, FileLock, Lease, exclusive};
 pub use place::StatePlace;
 pub use probe::{Mode, Probe, probe};

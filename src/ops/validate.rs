@@ -10,7 +10,7 @@ use descent_core::{
     id::Lineage,
     judging::{self, Issue, JudgedPlan, PlanFacts},
     plan::PointerMap,
-    state::{State, check::schemas, decode, fields::NEAR_MISS},
+    state::{State, decode, fields::NEAR_MISS},
 };
 
 use super::environment;
@@ -116,15 +116,9 @@ fn missing(draft: &PlanDraft) -> Vec<Fault> {
 }
 
 fn look_at_state(path: PathBuf, bytes: Vec<u8>, project: &Path) -> ValidateReport {
-    let decoded = decode::decode(&bytes);
-    let mut faults = decoded.faults;
-    faults.extend(store::pattern_faults(&decoded.patterns));
-    if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
-        faults.extend(rules::check(state, root));
-        faults.extend(rules::unmeasured(state, root));
-        faults.extend(rules::gate(state, root));
-        faults.extend(store::pattern_faults(&schemas(root)));
-    }
+    let mut decoded = decode::decode(&bytes);
+    store::check_rules(&mut decoded);
+    let faults = [&decoded.faults[..], &store::faults_in_use(&decoded)].concat();
     let mut warnings = decoded.warnings;
     let mut issues = Vec::new();
     if let (Some(state), Some(root), true) = (&decoded.state, &decoded.root, faults.is_empty()) {

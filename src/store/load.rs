@@ -16,7 +16,7 @@ use descent_core::{
     graph::validate,
     state::{
         State, VERSION,
-        check::{Pattern, PatternKind},
+        check::{Pattern, PatternKind, schemas},
         decode::{Decoding, deciding, decode, decode_past, decode_without_internal},
         encode::StateText,
     },
@@ -191,7 +191,7 @@ fn read_decoded(
 }
 
 /// Checks what types cannot express: the rules of the graph, and whether patterns compile.
-fn check_rules(decoded: &mut Decoding) {
+pub fn check_rules(decoded: &mut Decoding) {
     if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
         decoded.faults.extend(validate::check(state, root));
         decoded.faults.extend(validate::unmeasured(state, root));
@@ -200,12 +200,24 @@ fn check_rules(decoded: &mut Decoding) {
     decoded.faults.extend(bad);
 }
 
+/// The faults that leave a state usable: demands of the start gate, and schemas that cannot be used.
+#[must_use]
+pub fn faults_in_use(decoded: &Decoding) -> Vec<Fault> {
+    let (Some(state), Some(root)) = (&decoded.state, &decoded.root) else {
+        return Vec::new();
+    };
+    let mut faults = validate::gate(state, root);
+    faults.extend(pattern_faults(&schemas(root)));
+    faults
+}
+
 fn refusal(path: &Path, bytes: &[u8], decoded: &Decoding) -> Option<StoreError> {
     let foreign = decoded.version.and_then(|found| StoreError::of_version(path, found));
     if foreign.is_some() || decoded.faults.is_empty() {
         return foreign;
     }
-    let faults = place_faults(bytes, &decoded.faults);
+    let faults = [&decoded.faults[..], &faults_in_use(decoded)].concat();
+    let faults = place_faults(bytes, &faults);
     Some(StoreError::Invalid { path: path.to_owned(), faults })
 }
 

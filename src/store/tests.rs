@@ -328,15 +328,19 @@ fn no_file_is_no_state_and_one_that_was_there_has_vanished() {
 fn every_fault_is_told_with_its_place() {
     let text = FIXTURE
         .replace("\"make test\"", "\"make test\", \"stdout_matches\": \"(\"")
-        .replace("\"Test it\"", "\"Test it\", \"status\": \"pendign\"");
+        .replace("\"Test it\"", "\"Test it\", \"status\": \"pendign\"")
+        .replace("\"goal\":", "\"gaol\":");
     let Err(StoreError::Invalid { faults, .. }) = load(Path::new("s"), text.clone().into()) else {
         panic!("loaded")
     };
     let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
-    assert_eq!(lines.len(), 2, "{lines:?}");
-    assert!(lines[0].starts_with("6:"), "{lines:?}");
-    assert!(lines[0].contains("/stdout_matches: not a regular expression: unclosed group"));
-    assert!(lines[1].contains("/work_graph/atoms/test/status: "), "{lines:?}");
+    assert_eq!(lines.len(), 4, "{lines:?}");
+    // A demand of the start gate is told too, though it alone would leave the state usable.
+    assert!(lines[0].contains("/objective/goal: the goal is missing"), "{lines:?}");
+    assert!(lines[1].contains("/objective/gaol: unknown key"), "{lines:?}");
+    assert!(lines[2].starts_with("6:"), "{lines:?}");
+    assert!(lines[2].contains("/stdout_matches: not a regular expression: unclosed group"));
+    assert!(lines[3].contains("/work_graph/atoms/test/status: "), "{lines:?}");
     let raw: Vec<_> = faults.into_iter().rev().map(|placed| placed.fault).collect();
     let shown = show_faults(Path::new("s"), text.as_bytes(), &raw);
     assert_eq!(shown, lines.iter().map(|line| format!("s:{line}")).collect::<Vec<_>>());
