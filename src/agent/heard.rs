@@ -61,7 +61,7 @@ pub(super) struct HeardSoFar {
     /// Tokens of the attempt's earlier sessions, for an agent that tells those of its session.
     of_other_sessions: Tokens,
     /// The tokens of the messages of this turn, until the turn tells its sum.
-    of_turn: Vec<MessageTokens>,
+    of_turn: Vec<MessageUsage>,
     pub(super) tried: Vec<ToolCall>,
     pub(super) end: Option<AgentEnd>,
     /// An outage that it waits out by itself, until it tells anything else.
@@ -97,11 +97,11 @@ impl EarlierUsage {
     }
 }
 
-/// The tokens of one message; a later event of it tells more.
+/// The usage of one message; a later event of it tells more.
 #[derive(Debug)]
-struct MessageTokens {
+struct MessageUsage {
     id: String,
-    tokens: Tokens,
+    usage: Usage,
 }
 
 impl Heard {
@@ -302,16 +302,17 @@ impl HeardSoFar {
     }
 
     /// An event of a model's message, with its tokens so far. A message may have several; it is one call.
-    pub(super) fn model_message(&mut self, id: &str, tokens: Tokens) {
+    pub(super) fn model_message(&mut self, id: &str, tokens: Tokens, is_estimated: bool) {
+        let usage = Usage { is_estimated, ..used(tokens) };
         let (id, last) = (short(id), self.of_turn.last_mut());
         match last.filter(|last| !id.is_empty() && last.id == id) {
-            Some(last) => last.tokens = tokens,
+            Some(last) => last.usage = usage,
             None => {
                 self.call();
                 // The tokens of more messages are counted at the end of the turn.
                 if self.of_turn.len() < MESSAGES_MAX {
                     let id = id.to_owned();
-                    self.of_turn.push(MessageTokens { id, tokens });
+                    self.of_turn.push(MessageUsage { id, usage });
                 }
             }
         }
@@ -320,8 +321,7 @@ impl HeardSoFar {
     /// All usage so far.
     pub(super) fn usage(&self) -> Usage {
         let mut usage = self.usage.clone();
-        let of_turn = self.of_turn.iter();
-        of_turn.for_each(|message| usage.add(&used(message.tokens.clone())));
+        self.of_turn.iter().for_each(|message| usage.add(&message.usage));
         usage
     }
 

@@ -113,7 +113,8 @@ impl AskObserver for HeardObserver<'_> {
     fn used(&self, number: u32, tokens: &TokenCounts) {
         self.heard.with(|heard| {
             let turn = heard.turn();
-            heard.model_message(&format!("{turn}/{number}"), tokens.tokens());
+            let id = format!("{turn}/{number}");
+            heard.model_message(&id, tokens.tokens(), tokens.is_estimated);
         });
     }
 

@@ -216,8 +216,7 @@ impl AskTry<'_> {
             EventError::Foreign => again(ModelError::broken("an event of the server is no JSON")),
             EventError::TooLong => endless(format!("{} KiB of text", TEXT_BYTES_MAX >> 10)),
             EventError::Server(fault) => {
-                let status = StatusCode::from_u16(fault.status());
-                let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+                let status = fault.status().and_then(|status| StatusCode::from_u16(status).ok());
                 self.judged(status, fault, RetryWords::default())
             }
         }
@@ -236,15 +235,25 @@ impl AskTry<'_> {
             }
         }
         let fault = ServerFault::of_body(&String::from_utf8_lossy(&body), self.texts());
-        self.judged(status, fault, words)
+        self.judged(Some(status), fault, words)
     }
 
-    fn judged(&self, status: StatusCode, fault: ServerFault, retry: RetryWords) -> TryFault {
+    /// A fault without a status may pass, as one of the server itself.
+    fn judged(
+        &self,
+        status: Option<StatusCode>,
+        fault: ServerFault,
+        retry: RetryWords,
+    ) -> TryFault {
         let says = |any: &[&str]| fault.says(any);
-        let told = match fault.words.as_str() {
-            "" => format!("the server answers {}", status.as_u16()),
-            words => format!("the server answers {}: {words}", status.as_u16()),
+        let mut told = match status {
+            Some(status) => format!("the server answers {}", status.as_u16()),
+            None => "the server answers with an error".to_owned(),
         };
+        if !fault.words.is_empty() {
+            told += &format!(": {}", fault.words);
+        }
+        let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let words = || fault.words.clone();
         let error = match status.as_u16() {
             402 => ModelError::Credit { words: words() },

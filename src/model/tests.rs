@@ -172,6 +172,11 @@ async fn what_never_gets_better_fails_at_once_with_its_code_and_without_the_key(
         (answer("200 x", "content-type: text/html\r\n", page), "E-PROVIDER", "text/html"),
         (answer("500 x", "x-should-retry: false\r\n", b"boom"), "E-PROVIDER", "boom"),
         (events("data: {\"error\":{\"code\":\"insufficient_quota\"}}\n\n"), "E-AGENT-CREDIT", ""),
+        (
+            events("data: {\"error\":{\"code\":413,\"message\":\"big\"}}\n\n"),
+            "E-PROVIDER",
+            "the server answers 413: big",
+        ),
     ] {
         let error = fails(bytes).await;
         assert_eq!(error.code(), code, "{error}");

@@ -76,7 +76,7 @@ impl<'a> AnswerSoFar<'a> {
 /// A fault that a server tells: in the body of a status, or in an event after a good one.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ServerFault {
-    /// The type or code that the vendor gives it, in small letters.
+    /// The types and codes that the vendor gives it, in small letters.
     pub(super) kind: String,
     pub(super) words: String,
 }
@@ -123,16 +123,19 @@ impl ServerFault {
             (None, "") => text_at(value, "/detail").to_owned(),
             (None, words) => words.to_owned(),
         };
-        let kinds = ["/details/error_code", "/code", "/type"].map(|at| text_at(error, at));
-        let kinds: Vec<&str> = kinds.into_iter().filter(|kind| !kind.is_empty()).collect();
+        let kinds = ["/details/error_code", "/code", "/type"].map(|at| match error.pointer(at) {
+            Some(Value::Number(status)) => status.to_string(),
+            _ => text_at(error, at).to_owned(),
+        });
+        let kinds: Vec<String> = kinds.into_iter().filter(|kind| !kind.is_empty()).collect();
         Self { kind: kinds.join(" ").to_lowercase(), words: texts.words(&words) }
     }
 
-    /// The status that it stands for, where it came after a good one.
-    pub(super) fn status(&self) -> u16 {
-        let known = STATUS_OF_KIND.iter();
-        let mut known = known.filter(|(kind, _)| self.kind.contains(kind));
-        known.next().map_or(500, |(_, status)| *status)
+    /// The status that it names or stands for, where it came after a good one.
+    pub(super) fn status(&self) -> Option<u16> {
+        let known = STATUS_OF_KIND.iter().find(|(kind, _)| self.kind.contains(kind));
+        let named = || self.kind.split(' ').find_map(|word| word.parse().ok());
+        known.map(|(_, status)| *status).or_else(named).filter(|status| (400..600).contains(status))
     }
 
     /// Whether its kind or its words hold one of these.

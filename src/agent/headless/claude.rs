@@ -83,7 +83,8 @@ fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
 fn assistant(event: &Value, heard: &mut HeardSoFar) {
     // A message of its own, such as an error, is no call of a model.
     if text(event, "/message/model") != "<synthetic>" {
-        heard.model_message(text(event, "/message/id"), tokens(event, "/message/usage"));
+        let (id, tokens) = (text(event, "/message/id"), tokens(event, "/message/usage"));
+        heard.model_message(id, tokens, false);
     }
     for block in blocks(event) {
         match text(block, "/type") {

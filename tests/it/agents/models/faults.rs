@@ -68,6 +68,9 @@ fn each_fault_of_a_server_is_passed_over_told_or_ends_the_run_with_its_code() {
             Plan(questions) => {
                 assert_eq!(ran.code, Some(0), "{said}");
                 assert_eq!(model.questions().len(), questions, "{said}");
+                let is_estimated = state["run"]["spent"]["estimated"] == true;
+                assert_eq!(is_estimated, fault[0] == "no-usage", "{said}");
+                assert_eq!(ran.stdout.contains('≈'), is_estimated, "{said}");
             }
             Failure(words) => {
                 assert_eq!(ran.code, Some(5), "{said}");
