@@ -28,7 +28,7 @@ use super::{
     redirect::{self, Manner},
 };
 use crate::{
-    config::Config,
+    config::{self, Config},
     failure::Failure,
     ops::{
         self, agents,
@@ -130,7 +130,7 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     };
     flags.written = begun_by_hand(context, &flags, &file)?;
     let top = context.top()?;
-    let config = context.config(&top);
+    let config = config::load(&top)?;
     let asks = asks(context, &flags);
     if let Some(end) = take_edited(context, &flags, &file, &top, &config)? {
         return Ok(end);

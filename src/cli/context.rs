@@ -1,16 +1,12 @@
 //! The setting of every command: its directory, the place of its state, and whether it may ask.
 
-use std::{
-    io::IsTerminal,
-    path::{Path, PathBuf},
-};
+use std::{io::IsTerminal, path::PathBuf};
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{End, Global, ask};
 use crate::{
-    config::{self, Config},
     events::EventLine,
     failure::{Failure, Lack, exit, lack_at_start, quoted},
     files::private,
@@ -167,14 +163,6 @@ impl Context {
             self.out.page(&page());
         }
         End::Code(0)
-    }
-
-    /// The configuration. A mistake in the file makes `run` refuse; here it is a warning.
-    pub(super) fn config(&self, top: &Path) -> Config {
-        config::load(top).unwrap_or_else(|error| {
-            self.out.say(&format!("warning: {error}"));
-            Config::default()
-        })
     }
 
     /// Asks for a yes; silence is never consent.

@@ -26,6 +26,8 @@ use crate::{
 const WIDTH: usize = 80;
 /// Columns of the names.
 const NAME_WIDTH: usize = 15;
+/// Agents that are named at most as those that cannot work.
+const NAMES_MAX: usize = 3;
 
 /// The fitness of the machine: `descent doctor --json`
 #[derive(Serialize)]
@@ -81,21 +83,21 @@ fn page(findings: &[Finding], missing: usize, degraded: usize, next: &str) -> Pa
     }
     page.gap();
     let things = |n: usize| if n == 1 { "thing" } else { "things" };
-    let mut bad = findings.iter().filter(|one| is_bad(one.health));
-    let refused = if bad.all(|one| one.name.starts_with("agent ")) {
-        "no agent can run here, shell steps can"
+    let bad = findings.iter().filter(|one| is_bad(one.health));
+    let bad: Vec<&str> = bad.map(|one| one.name.as_ref()).collect();
+    let refused = if bad.iter().all(|name| name.starts_with("agent ")) {
+        format!("{} cannot work here, all else can", render::listed(&bad, NAMES_MAX))
     } else {
-        "descent cannot run here"
+        "descent cannot run here".to_owned()
     };
-    page.push(match (missing, degraded) {
-        (0, 0) => Line::new().put(Meaning::Pass, "descent can run here"),
-        (0, n) => Line::new()
-            .put(Meaning::Pass, "descent can run here")
-            .plain(format!("; {n} {} could be better", things(n))),
-        (n, _) => Line::new()
-            .put(Meaning::Fail, refused)
-            .plain(format!(": {n} {} to mend, then look again", things(n))),
-    });
+    let (meaning, words) = match (missing, degraded) {
+        (0, 0) => (Meaning::Pass, "descent can run here".to_owned()),
+        (0, n) => {
+            (Meaning::Pass, format!("descent can run here; {n} {} could be better", things(n)))
+        }
+        (n, _) => (Meaning::Fail, format!("{refused}: {n} {} to mend, then look again", things(n))),
+    };
+    page.prose(Line::new(), meaning, &words);
     page.next(next);
     page
 }

@@ -308,7 +308,7 @@ fn limited(state: &State, agent: &ResolvedAgent) -> Result<(), Failure> {
 }
 
 /// The refusal of a provider as a worker.
-fn only_thinks(agent: &ResolvedAgent) -> Failure {
+pub(super) fn only_thinks(agent: &ResolvedAgent) -> Failure {
     let name = &agent.name;
     let message = format!(
         "the agent `{name}` is a provider, which only thinks: it has no tools, and cannot be a worker"

@@ -23,7 +23,7 @@ use crate::{
         context::{Context, runtime},
         help,
     },
-    clock,
+    clock, config,
     failure::Failure,
     ops::{
         self,
@@ -102,7 +102,13 @@ impl OpenDialogue<'_> {
             return Ok(None);
         }
         let top = store.place().project.clone();
-        let config = context.config(&top);
+        let config = match config::load(&top) {
+            Ok(config) => config,
+            Err(error) => {
+                context.out.failure(&error.into());
+                return Ok(None);
+            }
+        };
         let aligner = match Aligner::of(&config, &top, clock::now()) {
             Ok(Some(aligner)) => aligner,
             Ok(None) => return Ok(None),

@@ -9,6 +9,7 @@ use std::time::Duration;
 use descent_core::{
     doc::{self, Limits},
     id::AgentName,
+    state::Role,
 };
 use serde_json::{Value, json};
 
@@ -26,7 +27,7 @@ use crate::{
         AnswerStop, Asker, ModelAnswer, ModelError, ModelQuestion, ModelTurn, ServerLook, Speaker,
     },
     ops::{
-        agents::{AgentLook, example, installed},
+        agents::{AgentLook, example, installed, only_thinks},
         trust,
     },
     process,
@@ -152,6 +153,12 @@ impl AgentFinding<'_> {
             };
         }
         if let Transport::Model(provider) = &self.agent.transport {
+            let name = &self.agent.name;
+            let roles = self.look.config.roles();
+            if roles.iter().any(|one| one.role == Role::Worker && one.agent == *name) {
+                let failure = only_thinks(&self.agent);
+                return self.unusable(failure.message, failure.hint);
+            }
             return match providers_tried(self.look, &self.agent, provider) {
                 Ok(tried) if tried.fits => self.ok(tried.found),
                 Ok(tried) => Finding::degraded(label(&self.agent.name), tried.found, MISFIT)

@@ -178,8 +178,13 @@ fn without_a_worker_for_a_task_the_run_is_refused_with_what_to_write() {
 #[test]
 fn a_mistake_in_the_configuration_is_named_with_its_place() {
     let world = World::new();
+    let plan = a_plan(&world);
+    let align = ["align", "-y", "-f", &plan];
     world.write("descent.toml", "agents.w = {runn = \"x\"}\n");
-    world.descent(&["align", "-y", "-f", &a_plan(&world)]);
+    world.descent(&align).expect(78).says("descent.toml:1:13").says("did you mean `run`?");
+    world.write("descent.toml", "");
+    world.descent(&align).expect(0);
+    world.write("descent.toml", "agents.w = {runn = \"x\"}\n");
     world.descent(&["run"]).expect(78).says("descent.toml:1:13").says("did you mean `run`?");
 }
 

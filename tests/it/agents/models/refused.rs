@@ -102,6 +102,8 @@ fn a_provider_is_no_worker() {
     assert!(ran.stderr.contains("E-CONFIG"), "{}", ran.stderr);
     assert!(ran.stderr.contains("opencode"), "{}", ran.stderr);
     assert!(!ran.stderr.contains(KEY));
+    let doctor = start(&world, &["doctor"]).wait().expect(69);
+    doctor.shows("which only thinks").shows("agent thinker cannot work here, all else can");
     assert_eq!(model.questions().len(), 0);
 }
 
