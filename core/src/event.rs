@@ -343,6 +343,9 @@ pub enum Event {
     },
     Parked {
         atom: AtomId,
+        /// The task, or what it builds on, was changed; else its choices went out of force.
+        #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+        is_changed: bool,
     },
     Revived {
         atom: AtomId,

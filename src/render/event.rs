@@ -11,7 +11,7 @@ use descent_core::{
     view::log::LogEntry,
 };
 
-use super::{BoundWords, Line, Page, ago, count, field, issues, line, listed, time};
+use super::{BoundWords, Line, Meaning, Page, ago, count, field, issues, line, listed, time};
 
 /// Columns of the label that a line begins with.
 pub(super) const LABEL_WIDTH: usize = 10;
@@ -223,8 +223,12 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             let because = line(because);
             ("switched", format!("{} because {because}", changes.join(", ")))
         }
-        Event::Parked { atom } => {
-            ("set aside", format!("{atom}: kept for when its choices come back"))
+        Event::Parked { atom, is_changed } => {
+            let why = match is_changed {
+                true => "it or its inputs changed; kept for when that is undone",
+                false => "kept for when its choices come back",
+            };
+            ("set aside", format!("{atom}: {why}"))
         }
         Event::Revived { atom } => {
             ("reused", format!("{atom}: its choices are back, no new attempt"))
@@ -364,7 +368,10 @@ pub fn log(entries: &[LogEntry], left_out: usize, now: Option<UnixMillis>, width
     let serial_width = entries.iter().map(digits).max().unwrap_or(0);
     let serial_width = if serial_width > 0 { serial_width + 1 } else { 0 };
     for (entry, age) in entries.iter().zip(ages) {
-        let (word, what) = describe_entry(entry);
+        let (word, what) = match &entry.event {
+            Some(event) => describe(event),
+            None => describe_entry(entry),
+        };
         let serial = entry.serial.map_or(String::new(), |serial| format!("#{serial}"));
         let mut head = age
             .pad(age_width)
@@ -375,7 +382,14 @@ pub fn log(entries: &[LogEntry], left_out: usize, now: Option<UnixMillis>, width
                 head.then(Line::new().dim("by ").strong(&entry.by).cut(BY_WIDTH_MAX)).plain(": ");
         }
         let row = head.plain(line(&what));
-        if now.is_some() { page.push(row) } else { page.whole(row) }
+        if now.is_some() {
+            page.push(row)
+        } else {
+            page.whole(row)
+        }
+        for lost in entry.event.iter().flat_map(Event::lost) {
+            page.prose(Line::indent(age_width), Meaning::Plain, &format!("gave way: {lost}"));
+        }
     }
     if entries.is_empty() {
         page.push(Line::of("nothing has happened yet"));

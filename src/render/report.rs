@@ -23,7 +23,7 @@ fn look_of(status: &str) -> &'static str {
         "needs guidance" | "needs_guidance" | "in doubt" | "unknown" | "unsteady" | "stopped" => {
             "ask"
         }
-        "not chosen" | "resting" | "dropped" => "off",
+        "not chosen" | "parked" | "resting" | "dropped" => "off",
         _ => "open",
     }
 }

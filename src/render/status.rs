@@ -118,9 +118,9 @@ fn checks(page: &mut Page, status: &StatusView, now: UnixMillis) {
                 format!("{}{ended}{}", number.unwrap_or_default(), ago(at, now))
             }
             (None, Some(_)) => String::new(),
-            // A run evaluates them before its first attempt.
+            // A run evaluates them before its first attempt, and keeps no verdict of that.
             (None, None) if status.status == "running" => {
-                "kept when the run ends; descent log has it".into()
+                "no verdict of this run is kept yet".to_owned()
             }
             (None, None) => "not evaluated yet".to_owned(),
         };

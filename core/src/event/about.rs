@@ -44,7 +44,7 @@ impl Event {
         | Event::NeedsGuidance { atom, .. }
         | Event::Attention { atom, .. }
         | Event::Rested { atom, .. }
-        | Event::Parked { atom }
+        | Event::Parked { atom, .. }
         | Event::Revived { atom }
         | Event::Forgotten { atom }
         | Event::Chosen { group: atom, .. }) = self

@@ -54,7 +54,7 @@ fn park_and_revive(transaction: &mut Transaction) {
         if bound
             .is_some_and(|binding| !binding.is_by_person() && binding.context.as_ref() != in_force)
         {
-            park(transaction, id);
+            park(transaction, x, in_force.is_some());
         }
         if let Some(context) = in_force {
             revive(transaction, id, context);
@@ -62,11 +62,17 @@ fn park_and_revive(transaction: &mut Transaction) {
     }
 }
 
-fn park(transaction: &mut Transaction, id: &AtomId) {
+fn park(transaction: &mut Transaction, x: Ix, is_live: bool) {
+    let (graph, active) = (Arc::clone(&transaction.graph), Arc::clone(&transaction.active));
+    let id = graph.id(x);
     let Some(binding) = transaction.unbind(id) else {
         return;
     };
-    transaction.announce(Event::Parked { atom: id.clone() });
+    let tried = transaction.task_of(id).zip(binding.context.as_ref());
+    let tried = tried.and_then(|(task, context)| task.tried(context));
+    let has_its_choices = tried.is_some_and(|tried| tried.choices == active.choices(&graph, x));
+    let is_changed = is_live && has_its_choices;
+    transaction.announce(Event::Parked { atom: id.clone(), is_changed });
     transaction.park(id, Arc::unwrap_or_clone(binding));
 }
 

@@ -9,7 +9,7 @@ use descent_core::{
 };
 use serde_json::{Value, json};
 
-use super::{html, html::drawing, junit, markdown, plain, tail};
+use super::{html, html::drawing, junit, look_of, markdown, plain, tail};
 
 /// Everything that a format could take for its own.
 const NASTY: &str = "# x\n- y\n```\n<script>alert(1)</script> @octocat #12 GH-3 ]]> &amp; \"q\" 'r' [a](http://e.example) \
@@ -90,6 +90,11 @@ fn no_text_ends_its_element_in_xml_or_html() {
         assert!(!text.contains(|c| is_odd(c) || c == '\u{ffff}'), "{text}");
         assert!(!text.contains("<script") && text.contains("&lt;script&gt;"), "{text}");
     }
+}
+
+#[test]
+fn a_kept_result_of_a_choice_looks_like_what_is_not_chosen() {
+    assert_eq!(look_of("parked"), look_of("not chosen"));
 }
 
 #[test]

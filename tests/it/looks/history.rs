@@ -90,6 +90,10 @@ fn show_tells_how_things_stood_by_serial_by_steps_back_and_refuses_what_is_not_k
     world.descent(&["log", "1"]).expect(0).shows("aligned");
     let past = world.descent(&["log", "2"]).expect(0);
     assert!(!past.stdout.contains("cut off"), "{}", past.stdout);
+    std::thread::sleep(std::time::Duration::from_secs(2));
+    let past = (2..newest).map(|at| world.descent(&["log", &at.to_string()]).expect(0).stdout);
+    let past: String = past.collect();
+    assert!(past.contains("attempt 1 of 1, for 0 s") && !past.contains("for 2 s"), "{past}");
     world.descent(&["undo", "1", "-n"]).expect(0).shows("next: descent undo 1 -y");
     let no = world.descent(&["log", "9999"]).expect(2);
     no.says("E-USAGE").says("kept are 1 to");

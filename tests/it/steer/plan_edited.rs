@@ -122,3 +122,14 @@ fn a_state_that_keeps_no_plan_loses_nothing_to_one() {
     atoms.remove("a");
     align(&world, &file, &["-y"]).expect(0).shows("a removed");
 }
+
+#[test]
+fn a_result_whose_task_was_changed_is_set_aside_for_that_reason() {
+    let world = World::new();
+    let file = |run: &str| plan(&["test -e b"], json!({}), json!({"A": task(run)}));
+    world.align(&file("touch a"));
+    world.run().expect(5);
+    align(&world, &file("touch b"), &["-y"]).expect(0);
+    let run = world.descent(&["run"]).expect(0);
+    run.shows("set aside A: it or its inputs changed; kept for when that is undone");
+}
