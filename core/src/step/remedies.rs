@@ -19,7 +19,7 @@ use crate::{
     measure, profile,
     search::ranking::{self, Round},
     state::{
-        AtomStatus, FailureClass, RunStatus, State, Task, Try, TryEnd, UsageLimit,
+        AtomStatus, FailureClass, OnStuck, RunStatus, State, Task, Try, TryEnd, UsageLimit,
         atom::replans_left,
     },
     verdict::assertions,
@@ -110,7 +110,8 @@ fn tried_again(transaction: &Transaction) -> Vec<String> {
     });
     failed.map_or_else(Vec::new, |(id, task)| {
         let mut moves = vec![format!("descent retry {id}")];
-        moves.extend(task.spec.action.is_none().then(|| guide(id)));
+        let asks = transaction.state.objective.constraints.on_stuck() == OnStuck::Ask;
+        moves.extend((asks || task.spec.action.is_none()).then(|| guide(id)));
         moves
     })
 }

@@ -34,6 +34,13 @@ fn a_dead_end_names_what_opens_it() {
         check(&world, expected);
         assert_eq!(world.status()["next"], expected[0]);
     }
+    let world = World::new();
+    let constraints = json!({"max_attempts": 2, "on_stuck": "ask"});
+    world.align(&plan(&["false"], constraints, json!({"A": task("exit 1")})));
+    let result = world.run().expect(6).result();
+    let moves = json!(["descent why A", CHANGE, raise, "descent retry A", GUIDE]);
+    assert_eq!(result["next_moves"], moves, "{result}");
+    world.descent(&["guide", "any", "--for", "A"]).expect(0);
 }
 
 #[test]
