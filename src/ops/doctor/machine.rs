@@ -207,7 +207,7 @@ fn repository(place: &StatePlace) -> Vec<Finding> {
                 "none around this directory",
                 "what is agreed says that attempts work in one: workspace = git",
             )
-            .mend("git init && git add -A && git commit -m start"),
+            .mend("git init && git add -A && git commit --allow-empty -m start"),
         ],
         Ok(None) => vec![Finding::ok(
             "repository",
