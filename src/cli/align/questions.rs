@@ -230,8 +230,8 @@ fn steps(out: Out, config: &Config, goal: &str) -> Result<Vec<String>, Failure> 
         out.say("And then?  Enter: nothing more.");
     }
     if found.is_empty() {
-        // A goal with `=` in it is no shell command.
-        found.push(goal.replace('=', " = ").replace("  ", " "));
+        // In a step, a shell command follows `=`.
+        found.push(if goal.contains('=') { "reach the goal" } else { goal }.to_owned());
     }
     Ok(found)
 }
