@@ -79,7 +79,7 @@ fn what_is_missing_ends_with_69_and_says_how_to_mend_it() {
     let found = world.descent(&["doctor", "--json"]).expect(69).json();
     let repository = named(&found, "repository");
     let mend = repository["mend"].as_str().expect("a hint");
-    assert!(mend.contains("commit -m start"), "{repository}");
+    assert!(mend.contains("commit --allow-empty -m start"), "{repository}");
 }
 
 #[test]
