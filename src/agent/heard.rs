@@ -97,7 +97,7 @@ impl EarlierUsage {
     }
 }
 
-/// The usage of one message; a later event of it tells more.
+/// The usage of one message; a later event of it has more.
 #[derive(Debug)]
 struct MessageUsage {
     id: String,

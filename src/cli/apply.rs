@@ -21,6 +21,8 @@ use crate::{
 
 /// Files named on a terminal; `--json` has all.
 const NAMED_MAX: usize = 200;
+/// Uncommitted files that are named in one line.
+const UNCOMMITTED_MAX: usize = 6;
 const SCHEMA: &str = "descent/apply/1";
 
 #[derive(Debug, Args, Default)]
@@ -256,7 +258,7 @@ fn of_branch<'r>(
     outcome: BranchOutcome,
 ) -> Result<ApplyOutput<'r>, Failure> {
     let name = flags.branch.as_deref().unwrap_or_default();
-    let words = match outcome {
+    let mut words = match outcome {
         BranchOutcome::New if flags.dry_run => {
             format!("would make the branch {name}, and nothing else")
         }
@@ -275,15 +277,13 @@ fn of_branch<'r>(
     };
     let uncommitted: Vec<String> =
         result.uncommitted.iter().map(|path| render::line(path)).collect();
-    let words = if uncommitted.is_empty() {
-        words
-    } else {
+    if !uncommitted.is_empty() {
         let holds = if flags.dry_run { "would hold" } else { "holds" };
-        let files = render::listed(&uncommitted, 6);
-        format!(
-            "{words}\nits first commit {holds} what was not committed when the run began: {files}"
-        )
-    };
+        let files = render::listed(&uncommitted, UNCOMMITTED_MAX);
+        words += &format!(
+            "\nits first commit {holds} what was not committed when the run began: {files}"
+        );
+    }
     let short: String = result.before.as_str().chars().take(12).collect();
     Ok(ApplyOutput {
         branch: Some(Some(name.to_owned())),

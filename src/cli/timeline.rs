@@ -203,7 +203,7 @@ pub(super) fn show(
     if is_past {
         status.next = "descent status".to_owned();
     }
-    // How long a thing went on is told as of that commit.
+    // Durations are those at that commit.
     let then = commit.filter(|_| is_past).map(|commit| UnixMillis(commit.at_ms));
     let then = then.unwrap_or_else(clock::now);
     Ok(context.answer_page(&output, || {

@@ -335,7 +335,7 @@ fn every_fault_is_told_with_its_place() {
     };
     let lines: Vec<String> = faults.iter().map(ToString::to_string).collect();
     assert_eq!(lines.len(), 4, "{lines:?}");
-    // A demand of the start gate is told too, though it alone would leave the state usable.
+    // A demand of the start gate is a fault too, though it alone would leave the state usable.
     assert!(lines[0].contains("/objective/goal: the goal is missing"), "{lines:?}");
     assert!(lines[1].contains("/objective/gaol: unknown key"), "{lines:?}");
     assert!(lines[2].starts_with("6:"), "{lines:?}");

@@ -23,7 +23,7 @@ const CLONE_INTO_CGROUP: u64 = 1 << 33;
 
 /// Copies this process, into the group of that directory if there is one. `None` in the copy.
 ///
-/// A copy that is born in a group costs the kernel microseconds. One that moves there waits for all processors.
+/// A copy that is born in a group waits for nothing. One that moves there waits for all processors.
 pub(super) fn fork(group: Option<&File>) -> io::Result<Option<Pid>> {
     if let Some(Ok(copy)) = group.map(fork_into) {
         return Ok(copy);
