@@ -58,8 +58,10 @@ fn each_fault_of_a_server_is_passed_over_told_or_ends_the_run_with_its_code() {
         let world = World::new();
         let model = Model::start(&world, &fragment(), &[&["--fault"], fault].concat());
         let (wire, base) = WIRES[nth % WIRES.len()];
-        let limits = "first_event = \"1s\"\nidle = \"1s\"";
-        configure(&world, &model, wire, base, limits);
+        let is_silent = matches!(follows, Failure("said nothing for"));
+        let limit = if is_silent { "1s" } else { "60s" };
+        let limits = format!("first_event = \"{limit}\"\nidle = \"{limit}\"");
+        configure(&world, &model, wire, base, &limits);
         align(&world, json!({"max_attempts": 1, "max_transient": 0}));
         let ran = run(&world);
         let (state, said) =
