@@ -21,7 +21,7 @@ use serde::Serialize;
 
 use crate::{
     clock::{Clock, Stopwatch},
-    files, render, space,
+    files, phrase, space,
     store::StatePlace,
 };
 
@@ -147,14 +147,14 @@ impl RunLog {
 
     /// Appends lines of JSON.
     pub fn append(&mut self, lines: &[impl Serialize]) {
-        let lines = lines.iter().map(|line| render::json_text(line) + "\n");
+        let lines = lines.iter().map(|line| phrase::json_text(line) + "\n");
         self.held.extend(lines);
         self.flush();
     }
 
     /// The same for a line that nobody waits for: it costs no call of its own.
     pub fn append_in_time(&mut self, line: &impl Serialize) {
-        self.held += &(render::json_text(line) + "\n");
+        self.held += &(phrase::json_text(line) + "\n");
         let is_recent = |looked: &Stopwatch| looked.passed_ms() < LOOK_EVERY_MS;
         if self.held.len() > HELD_BYTES_MAX || !self.looked.as_ref().is_some_and(is_recent) {
             self.flush();

@@ -287,7 +287,7 @@ fn slept_ms(heartbeat: &HeartbeatRecord, now: clock::SinceBoot) -> u64 {
 pub fn last_sign(view: &HeartbeatView, now: UnixMillis) -> UnixMillis {
     match (view.age_ms, view.slept_ms) {
         (Some(age_ms), Some(slept_ms)) => UnixMillis(now.0.saturating_sub(age_ms + slept_ms)),
-        _ => crate::render::moment(&view.at).unwrap_or(now),
+        _ => crate::phrase::moment(&view.at).unwrap_or(now),
     }
 }
 

@@ -14,6 +14,7 @@ mod heartbeat;
 mod judging;
 mod model;
 mod ops;
+mod phrase;
 mod plan_file;
 mod process;
 mod render;

@@ -16,7 +16,7 @@ use crate::{
         diff::DiffReport,
         result::{self, ApplyReport, ApplyTarget, ResultSource, ResultTree},
     },
-    render,
+    phrase, render,
 };
 
 /// Files named on a terminal; `--json` has all.
@@ -113,7 +113,7 @@ impl<'a> ApplyOutput<'a> {
 
     fn print(&self, context: &Context) -> End {
         context.answer(self, || {
-            let written = self.configures.iter().map(|path| render::configures(path) + "\n");
+            let written = self.configures.iter().map(|path| ops::result::configures(path) + "\n");
             let written = written.collect::<String>();
             format!("{}{written}{}\nnext: {}", listed(self.changes), self.words, self.next)
         })
@@ -276,10 +276,10 @@ fn of_branch<'r>(
         }
     };
     let uncommitted: Vec<String> =
-        result.uncommitted.iter().map(|path| render::line(path)).collect();
+        result.uncommitted.iter().map(|path| phrase::line(path)).collect();
     if !uncommitted.is_empty() {
         let holds = if flags.dry_run { "would hold" } else { "holds" };
-        let files = render::listed(&uncommitted, UNCOMMITTED_MAX);
+        let files = phrase::listed(&uncommitted, UNCOMMITTED_MAX);
         words += &format!(
             "\nits first commit {holds} what was not committed when the run began: {files}"
         );
@@ -364,7 +364,7 @@ pub(super) fn listed(lines: &[FileLines]) -> String {
         let counts = lines.added.zip(lines.removed);
         let counts = counts.map(|(added, removed)| format!("+{added} -{removed}"));
         let counts = counts.unwrap_or_else(|| "binary".to_owned());
-        format!("  {counts:<11} {}\n", render::line(&lines.path))
+        format!("  {counts:<11} {}\n", phrase::line(&lines.path))
     };
     let mut text: String = lines.iter().take(NAMED_MAX).map(one).collect();
     if let Some(more) = lines.len().checked_sub(NAMED_MAX).filter(|more| *more > 0) {
@@ -396,22 +396,22 @@ pub(super) fn diff(context: &Context, flags: &DiffArgs) -> Result<End, Failure> 
         if !flags.stat && !flags.name_only {
             report.with_patch()?;
         }
-        let text = render::exact_json(&report) + "\n";
+        let text = phrase::exact_json(&report) + "\n";
         context.out.bytes(text.as_bytes());
         return Ok(End::Code(0));
     }
     if let Some(note) = &report.note {
-        context.out.say(&render::line(note));
+        context.out.say(&phrase::line(note));
     }
     if flags.name_only {
-        let names = report.files.iter().map(|file| render::line(&file.path));
+        let names = report.files.iter().map(|file| phrase::line(&file.path));
         let names: Vec<String> = names.collect();
         if !names.is_empty() {
             context.out.data(&names.join("\n"));
         }
     } else if flags.stat {
         let text = format!("{}next: {}", listed(&report.files), report.next);
-        context.out.data(&render::clean(&text));
+        context.out.data(&phrase::clean(&text));
     } else {
         patch(context, &report)?;
     }

@@ -24,6 +24,7 @@ use crate::{
         aligner::{ANSWER_MAX, Aligner, AlignerQuestion, Proposed},
         outside::OutsideAnswer,
     },
+    phrase,
     render::{self, Line, Meaning, Out, Page},
     signal::Signal,
 };
@@ -114,7 +115,7 @@ impl Dialogue<'_> {
                 "it was ended".to_owned()
             }
         };
-        let why = render::visible(&render::line(&why));
+        let why = phrase::visible(&phrase::line(&why));
         self.context.out.say(&format!("no proposal of {who}: {why}"));
         Ok(SkippableOutcome::Stopped)
     }
@@ -162,15 +163,15 @@ fn shown(out: Out, by: &str, question: &OpenQuestion, n: usize, all: usize) {
     let mut page = Page::new(WIDTH);
     page.gap();
     let head = Line::new().dim(format!("{by} asks ({n} of {all}): "));
-    let words = render::visible(&question.question);
+    let words = phrase::visible(&question.question);
     page.unabridged(head, Meaning::Strong, &words);
     if !question.why.is_empty() {
-        let why = render::visible(&question.why);
+        let why = phrase::visible(&question.why);
         page.unabridged(Line::indent(2).dim("since: "), Meaning::Plain, &why);
     }
     for (n, option) in question.options.iter().enumerate() {
         let head = Line::indent(2).plain(format!("{}. ", n + 1));
-        page.unabridged(head, Meaning::Plain, &render::visible(option));
+        page.unabridged(head, Meaning::Plain, &phrase::visible(option));
     }
     page.push(Line::of(if question.options.is_empty() {
         "Your own words; Enter leaves it open."

@@ -12,7 +12,7 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{End, context::Context};
-use crate::{failure::Failure, render};
+use crate::{failure::Failure, phrase};
 
 /// A longer value widens only its own row.
 const VALUE_WIDTH_MAX: usize = 20;
@@ -160,7 +160,7 @@ pub(super) fn show(context: &Context, state: &State) -> End {
     };
     context.answer(&output, || {
         let values: Vec<String> =
-            all.iter().map(|one| render::line(&limits::plain(&one.value))).collect();
+            all.iter().map(|one| phrase::line(&limits::plain(&one.value))).collect();
         let keys = all.iter().map(|one| one.key.chars().count()).max().unwrap_or(0);
         let widths = values.iter().map(|value| value.chars().count());
         let width = widths.filter(|width| *width <= VALUE_WIDTH_MAX).max().unwrap_or(0);

@@ -15,8 +15,8 @@ use crate::{
         clean::CleanReport,
         doctor::{Finding, Health, diagnose},
     },
+    phrase,
     process::programs,
-    render,
     render::{Line, Meaning, Page},
     store::StatePlace,
     workspace::{Leftover, LeftoverPlace},
@@ -86,7 +86,7 @@ fn page(findings: &[Finding], missing: usize, degraded: usize, next: &str) -> Pa
     let bad = findings.iter().filter(|one| is_bad(one.health));
     let bad: Vec<&str> = bad.map(|one| one.name.as_ref()).collect();
     let refused = if bad.iter().all(|name| name.starts_with("agent ")) {
-        format!("{} cannot work here, all else can", render::listed(&bad, NAMES_MAX))
+        format!("{} cannot work here, all else can", phrase::listed(&bad, NAMES_MAX))
     } else {
         "descent cannot run here".to_owned()
     };
@@ -200,7 +200,7 @@ fn clean_text(flags: &CleanArgs, report: &CleanReport, place: &StatePlace) -> St
         many => format!("{many} ended runs"),
     };
     let verb = if flags.dry_run { "would be" } else { "was" };
-    let size = render::megabytes(report.bytes);
+    let size = phrase::megabytes(report.bytes);
     text + &format!("what {runs} left {verb} removed, {size}")
 }
 

@@ -30,8 +30,8 @@ use crate::{
         self,
         edit::{EditRefusal, EditText},
     },
+    phrase,
     process::editor::Editor,
-    render,
     signal::{Signal, Signals},
     store::{self, LoadedState, Store},
 };
@@ -76,7 +76,7 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
                     }
                     Err(refusal) => {
                         let lines = lines(&copy, &bytes, &refusal);
-                        lines.iter().for_each(|line| context.out.say(&render::clean(line)));
+                        lines.iter().for_each(|line| context.out.say(&phrase::clean(line)));
                         if !again(context)? {
                             return Err(not_taken(&copy, lines.len()));
                         }

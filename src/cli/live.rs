@@ -20,6 +20,7 @@ use crate::{
     clock,
     heartbeat::work::WorkShared,
     ops::evaluate::CheckStart,
+    phrase,
     render::{self, Line, Meaning, area},
 };
 
@@ -80,7 +81,7 @@ impl LiveArea {
 
     /// Shows one check outside of a run, the `nth` of `all`.
     fn checking(&self, check: &str, nth: usize, all: usize) {
-        let name = format!("check {nth} of {all}: {}", render::line(check));
+        let name = format!("check {nth} of {all}: {}", phrase::line(check));
         *locked(&self.shows) = Shows::Check(name, clock::now());
     }
 }
@@ -120,7 +121,7 @@ impl Shows {
             Shows::Check(name, since) => {
                 let for_ms = now.0.saturating_sub(since.0);
                 let row = Line::new().put(Meaning::Running, "▸ ").strong(name);
-                let row = row.plain(format!("  {}", render::age(for_ms)));
+                let row = row.plain(format!("  {}", phrase::age(for_ms)));
                 (for_ms >= PATIENCE_MS).then_some(row).into_iter().collect()
             }
         }

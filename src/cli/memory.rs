@@ -18,7 +18,8 @@ use crate::{
     clock,
     failure::Failure,
     ops::memory::{self, ProjectLessons},
-    render::{self, Line, Meaning, Page},
+    phrase,
+    render::{Line, Meaning, Page},
 };
 
 /// Columns of an id, of a kind and of an age.
@@ -139,7 +140,7 @@ pub(super) fn memory(context: &Context, flags: MemoryArgs) -> Result<End, Failur
 
 fn clear(context: &Context, project: &std::path::Path, yes: bool) -> Result<End, Failure> {
     let known = listed(context, memory::list(project)?);
-    let lessons = render::count(known.lessons.len(), "lesson");
+    let lessons = phrase::count(known.lessons.len(), "lesson");
     let question = format!("forget {lessons} of {}?", project.display());
     let is_asked = !yes && !known.lessons.is_empty();
     if is_asked && !consents(context, &question)? {
@@ -147,7 +148,7 @@ fn clear(context: &Context, project: &std::path::Path, yes: bool) -> Result<End,
         return Err(Failure::usage("nothing was forgotten", hint));
     }
     let count = memory::clear(project)?;
-    let words = format!("{} forgotten", render::count(count, "lesson"));
+    let words = format!("{} forgotten", phrase::count(count, "lesson"));
     let left = memory::list(project)?;
     tell(context, &left, MemoryResult::Forgotten, count, |page| page.push(Line::of(words)));
     Ok(End::Code(0))
@@ -160,7 +161,7 @@ fn consents(context: &Context, question: &str) -> Result<bool, Failure> {
 /// Tells what could not be used before what could.
 fn listed(context: &Context, known: ProjectLessons) -> ProjectLessons {
     let note = known.note.iter();
-    note.for_each(|note| context.out.say(&format!("warning: {}", render::clean(note))));
+    note.for_each(|note| context.out.say(&format!("warning: {}", phrase::clean(note))));
     known
 }
 
@@ -197,7 +198,7 @@ fn list(page: &mut Page, known: &ProjectLessons) {
         page.push(Line::of("nothing is remembered of earlier runs of this project"));
     }
     for one in &known.lessons {
-        let age = render::since(&one.last, clock::now()).map(render::age);
+        let age = phrase::since(&one.last, clock::now()).map(phrase::age);
         let age = age.map_or_else(String::new, |age| format!("{age} ago"));
         let head = Line::new().strong(one.id.as_str()).pad(ID_WIDTH);
         let head = head.put(meaning(one), word(one.kind)).pad(ID_WIDTH + KIND_WIDTH);

@@ -19,6 +19,7 @@ use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit, quoted},
     ops::{self, align, trust, validate::ValidateReport},
+    phrase,
     plan_file::{self, Notation, PlanFile},
     render::{self, Line, Meaning, Page},
     store::{self, StatePlace, Store, StoreError},
@@ -196,7 +197,7 @@ fn page(output: &MigrateOutput<'_>, items: &[Item]) -> Page {
         page.push(Line::new().put(meaning, format!("{} ({})", heading(fate), of_it.len())));
         for one in of_it {
             let from = if one.from.is_empty() { "/" } else { &one.from };
-            let (from, what) = (render::visible(from), render::visible(&one.what));
+            let (from, what) = (phrase::visible(from), phrase::visible(&one.what));
             let text = format!("{name}:{}:{}: {from}: {what}", one.line, one.column);
             page.push(Line::indent(2).plain(text));
         }

@@ -21,7 +21,7 @@ use crate::{
         start::MovedStart,
         trust::NamedPlan,
     },
-    plan_file,
+    phrase, plan_file,
     render::{self, Page},
     store::{self, LoadedState, Store},
 };
@@ -121,8 +121,8 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
 /// Tells that words without a flag are the reason alone: `align` takes such words as the goal.
 fn tell_reason(context: &Context, flags: &RedirectArgs, store: &mut Store) -> Result<(), Failure> {
     if let (Some(reason), None) = (&flags.text, &flags.goal) {
-        let (reason, goal) = (render::line(reason), &store.read()?.state.objective.goal);
-        let goal = format!("the goal stays: {}  (--goal TEXT changes it)", render::line(goal));
+        let (reason, goal) = (phrase::line(reason), &store.read()?.state.objective.goal);
+        let goal = format!("the goal stays: {}  (--goal TEXT changes it)", phrase::line(goal));
         context.out.say(&format!("the reason: {reason}\n{goal}"));
     }
     Ok(())
@@ -159,7 +159,7 @@ pub(super) fn carry_out(
         return Ok(None);
     };
     if !manner.yes {
-        context.out.say(&render::clean(&lines(context, &view).join("\n")));
+        context.out.say(&phrase::clean(&lines(context, &view).join("\n")));
         context.refuse_without_consent(manner.command)?;
     }
     make(context, store, loaded, order, None, manner.yes).map(Some)
@@ -186,7 +186,7 @@ fn make(
             Some(status) if view.started.is_empty() => {
                 Some(format!("the loop goes on ({})", status.word()))
             }
-            Some(_) => Some(format!("starts: {}", render::listed(&view.started, usize::MAX))),
+            Some(_) => Some(format!("starts: {}", phrase::listed(&view.started, usize::MAX))),
             None => store.is_live().then(|| "the loop has started nothing yet".to_owned()),
         });
         text.push(format!("next: {}", view.next));
@@ -236,8 +236,8 @@ fn in_earnest(typed: impl Iterator<Item = OsString>) -> String {
 fn lines(context: &Context, view: &RedirectView) -> Vec<String> {
     let mut lines = view.changes.clone();
     if !view.moved.is_empty() {
-        let moved = render::listed(&view.moved, ops::start::NAMED_MAX);
-        lines.push(format!("  its files differ: {}", render::line(&moved)));
+        let moved = phrase::listed(&view.moved, ops::start::NAMED_MAX);
+        lines.push(format!("  its files differ: {}", phrase::line(&moved)));
     }
     lines.extend(view.effects.iter().map(|effect| format!("  → {effect}")));
     let issues = &view.issues;

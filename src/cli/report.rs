@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::{End, context::Context};
 use crate::{
     failure::{Failure, exit},
-    ops, render,
+    ops, phrase, render,
     render::{Line, Meaning, Page},
     secrets,
 };
@@ -64,7 +64,7 @@ pub(super) fn report(context: &Context, flags: &ReportArgs) -> Result<End, Failu
 fn written(report: &Report, format: ReportFormat) -> String {
     let text = match format {
         ReportFormat::Md => render::markdown(report),
-        ReportFormat::Json => return render::json_text(report),
+        ReportFormat::Json => return phrase::json_text(report),
         ReportFormat::Junit => render::junit(report),
         ReportFormat::Html => render::html(report),
     };

@@ -24,6 +24,7 @@ use crate::{
         liveness::{LoopObservation, OR_END, observe, waits_for},
         watch::{KnownRun, list_runs},
     },
+    phrase,
     render::{self, Line, Meaning, Page, StatusNote},
     store::Store,
     workspace,
@@ -115,7 +116,7 @@ fn notes(observed: &LoopObservation, edit: &[String]) -> Vec<StatusNote> {
             0 => "edited by hand, and the next run takes it in: ",
             _ => "then ",
         };
-        StatusNote { meaning: Meaning::Unknown, text: format!("{head}{}", render::line(text)) }
+        StatusNote { meaning: Meaning::Unknown, text: format!("{head}{}", phrase::line(text)) }
     };
     let edited = edit.iter().enumerate().map(note);
     note_on_loop(observed).into_iter().chain(edited).collect()
@@ -129,7 +130,7 @@ fn stop_under_way(state: &State) -> Option<StatusNote> {
     let waits = if names.is_empty() {
         String::new()
     } else {
-        format!("; it waits for {}", render::listed(&names, 6))
+        format!("; it waits for {}", phrase::listed(&names, 6))
     };
     Some(StatusNote {
         meaning: Meaning::Unknown,
@@ -174,13 +175,13 @@ fn print_all(context: &Context) -> End {
 }
 
 fn run_lines(page: &mut Page, run: &KnownRun) {
-    let age = render::since(&run.since, clock::now()).map(render::age);
+    let age = phrase::since(&run.since, clock::now()).map(phrase::age);
     let age = age.unwrap_or_default();
     let when = if run.live { format!("for {age}") } else { format!("{age} ago") };
     let work = format!("{} of {}", run.resolved, run.resolved + run.unresolved);
     let goal = match (&run.goal, &run.problem) {
-        (Some(goal), _) => render::line(goal),
-        (None, Some(problem)) => render::line(problem),
+        (Some(goal), _) => phrase::line(goal),
+        (None, Some(problem)) => phrase::line(problem),
         (None, None) => String::new(),
     };
     let (meaning, word) = run_word(run);
@@ -233,14 +234,14 @@ pub(super) fn note_on_loop(observed: &LoopObservation) -> Option<StatusNote> {
         (Activity::Hung, _) => (Meaning::Fail, observed.hung()),
         (Activity::Asleep, who) => {
             let slept_ms = observed.heartbeat().and_then(|heartbeat| heartbeat.slept_ms);
-            let slept = render::age(slept_ms.unwrap_or(0));
+            let slept = phrase::age(slept_ms.unwrap_or(0));
             let text = format!("the machine slept for {slept}; the loop goes on: {}", who?);
             (Meaning::Running, text)
         }
         (Activity::Dead, _) => {
             let heartbeat = observed.heartbeat()?;
             let seen =
-                render::since_moment(heartbeat::last_sign(heartbeat, clock::now()), clock::now());
+                phrase::since_moment(heartbeat::last_sign(heartbeat, clock::now()), clock::now());
             let (doing, pid) = (heartbeat.phase.describe(), heartbeat.pid);
             let text = format!("its last sign of life: {seen}, {doing} (pid {pid})");
             (Meaning::Dim, text)

@@ -20,7 +20,7 @@ use crate::{
         self, ChangeDenial,
         steer::{AnswerRequest, SteeringOrder},
     },
-    render,
+    phrase, render,
     store::Store,
 };
 
@@ -183,7 +183,7 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
             (report.loaded.state.clone(), said)
         }
         Err(ChangeDenial { refusal: ChangeRefusal::SameAnswer(earlier), state }) => {
-            let answer = render::line(&earlier.word_text());
+            let answer = phrase::line(&earlier.word_text());
             context.out.say(&format!("{answer} already"));
             (*state, ConfirmResult::Unchanged)
         }
@@ -196,7 +196,7 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
 }
 
 fn nobody_asks(name: &str, all: &[Assertion], doubts: &[Doubt]) -> Failure {
-    let what = format!("no assertion and no effect in doubt is called `{}`", render::line(name));
+    let what = format!("no assertion and no effect in doubt is called `{}`", phrase::line(name));
     if all.is_empty() && doubts.is_empty() {
         let hint = "there is none; descent status shows what comes next";
         return Failure::usage(what, hint);
@@ -296,12 +296,12 @@ fn tell(
 
 fn doubt_row(doubt: &Doubt) -> String {
     let since = doubt.since.as_deref().unwrap_or("an unknown time");
-    let reason = doubt.reason.as_deref().map(|reason| format!("{}: ", render::line(reason)));
+    let reason = doubt.reason.as_deref().map(|reason| format!("{}: ", phrase::line(reason)));
     let reason = reason.unwrap_or_default();
     format!(
         "  {}  {}  (started at {since}; {reason}whether its effect happened, or may happen again, only a person can tell)",
         doubt.attempt,
-        render::line(&doubt.description),
+        phrase::line(&doubt.description),
     )
 }
 
@@ -318,7 +318,7 @@ fn assertion_row(one: &Assertion, state: &State) -> String {
     let also = if one.in_base_case { "also " } else { "" };
     let whose =
         if atoms.is_empty() { String::new() } else { format!("; {also}of {}", atoms.join(", ")) };
-    let name = render::line(&one.name);
+    let name = phrase::line(&one.name);
     format!("  {verdict:<8}{name}  ({answer}{whose})")
 }
 

@@ -25,6 +25,7 @@ use crate::{
         Client,
         trust::{self, TrustQuestion, TrustTarget},
     },
+    phrase,
     render::{self, Bounds},
 };
 
@@ -89,7 +90,7 @@ pub(super) fn trust(context: &Context, flags: &TrustArgs) -> Result<End, Failure
 fn hold_to(subject: &TrustQuestion, text: &str, hash: &Digest) -> Result<(), Failure> {
     let Some(given) = rule::typed_digest(text) else {
         let hint = "--hash sha256:… and 64 hexadecimal digits, as `descent trust` shows it";
-        let message = format!("`{}` is no digest", render::visible(&render::line(text)));
+        let message = format!("`{}` is no digest", phrase::visible(&phrase::line(text)));
         return Err(Failure::usage(message, hint));
     };
     if given == *hash {
@@ -128,7 +129,7 @@ fn says_yes(context: &Context) -> Result<bool, Failure> {
 
 fn describe(subject: &TrustQuestion, bounds: Bounds) -> Vec<String> {
     let mut lines = vec![format!("{}:", subject.title)];
-    lines.extend(subject.doubts.iter().map(|doubt| format!("  {}", render::visible(doubt))));
+    lines.extend(subject.doubts.iter().map(|doubt| format!("  {}", phrase::visible(doubt))));
     lines.push("what it can run here, what decides, and what agents are told:".to_owned());
     let carried = render::carried(&subject.carried, bounds, &subject.command);
     lines.extend(carried.into_iter().map(|line| format!("  {line}")));
@@ -145,7 +146,7 @@ fn not_trusted(subject: &TrustQuestion) -> Failure {
     Failure::new(
         "E-NOT-TRUSTED",
         exit::UNTRUSTED,
-        render::visible(&message),
+        phrase::visible(&message),
         subject.command.clone(),
     )
 }

@@ -17,7 +17,7 @@ use crate::{
         self,
         undo::{NothingToUndo, UndoReport},
     },
-    render,
+    phrase,
     store::Commit,
 };
 
@@ -65,7 +65,7 @@ pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> 
         return Ok(UndoOutput::of(&planned, UndoResult::Planned, next).print(context));
     }
     if !flags.yes {
-        context.out.say(&render::clean(&lines(&planned.what, &planned.effects)));
+        context.out.say(&phrase::clean(&lines(&planned.what, &planned.effects)));
         context.refuse_without_consent("undo")?;
     }
     let done = match ops::undo::undo(&client, &mut store, timeline.now, &then)? {
@@ -137,7 +137,7 @@ fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
     let why = if outside.is_empty() {
         format!("nothing differs from serial {}", serial.0)
     } else {
-        let names = render::listed(outside, usize::MAX);
+        let names = phrase::listed(outside, usize::MAX);
         format!("what these did outside of the tree is not taken back: {names}")
     };
     let output = UndoOutput {

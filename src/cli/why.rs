@@ -22,7 +22,7 @@ use crate::{
     failure::Failure,
     ops,
     ops::output::{AttemptOutput, OutputSource, PromptReport},
-    render,
+    phrase, render,
     store::Commit,
     workspace,
 };
@@ -126,7 +126,7 @@ pub(super) fn print_output(context: &Context, found: &AttemptOutput) -> End {
 }
 
 fn print_prompt(context: &Context, report: &PromptReport) -> End {
-    let note = report.note.as_deref().map(render::line);
+    let note = report.note.as_deref().map(phrase::line);
     whole_text(context, report, note, report.text.as_bytes())
 }
 

@@ -7,7 +7,7 @@ use descent_core::{
 
 use crate::{
     failure::{Failure, exit},
-    heartbeat, render,
+    heartbeat, phrase,
     store::Store,
 };
 
@@ -72,7 +72,7 @@ impl LoopObservation {
     /// `the loop hangs for 2 m: its process was stopped (pid 12, run)`.
     pub fn hung(&self) -> String {
         let age_ms = self.heartbeat().and_then(|heartbeat| heartbeat.age_ms);
-        let since = age_ms.map(|age_ms| format!(" for {}", render::age(age_ms)));
+        let since = age_ms.map(|age_ms| format!(" for {}", phrase::age(age_ms)));
         let why = if self.is_stopped {
             "its process was stopped by a signal"
         } else {

@@ -20,8 +20,9 @@ use crate::{
     clock::{Clock, Stopwatch},
     config,
     failure::{Failure, exit},
+    phrase,
     process::{self, Job, JobEnd, Programs, Reach, environment::Environment, timeouts::NOTIFY_MAX},
-    render, secrets,
+    secrets,
     signal::Signals,
     store::StatePlace,
 };
@@ -143,7 +144,7 @@ impl Notifier {
 pub(super) fn tell_failed(client: &dyn Client, why: &str) {
     client.tell(&format!(
         "warning[E-NOTIFY]: the notify command failed: {}\n  the run is as it is; to try the command: echo '{{}}' | sh -c COMMAND",
-        render::line(why)
+        phrase::line(why)
     ));
 }
 

@@ -255,3 +255,11 @@ pub fn commit_missing(commit: &CommitId, kind: Workspace) -> Failure {
     let hint = "with HEAD and the files as the run found them `descent run` makes again what is lost; else `descent align --force -f .descent/state.json` agrees to it anew, from the files as they are";
     Failure::new("E-COMMIT-MISSING", exit::UNAVAILABLE, message, hint)
 }
+
+/// The warning of a configuration that attempts wrote.
+pub fn configures(path: &str) -> String {
+    format!(
+        "attempts changed {}, which says what works next: what they wrote there is asked about before it starts (descent trust)",
+        crate::phrase::line(path)
+    )
+}

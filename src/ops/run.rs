@@ -36,8 +36,8 @@ use crate::{
         Heartbeat,
         work::{WorkBoard, WorkShared},
     },
+    phrase,
     process::{self, OwnTag, Programs, environment::Environment},
-    render,
     runs::{RunRecord, RunRecords},
     signal::Signals,
     store::{Lease, StatePlace, Store, StoreError},
@@ -322,7 +322,7 @@ fn remember(
     if memory.lessons.is_empty() {
         return Some(memory);
     }
-    let lessons = render::count(memory.lessons.len(), "lesson");
+    let lessons = phrase::count(memory.lessons.len(), "lesson");
     client.tell(&format!("remembered: {lessons} of earlier runs (descent memory shows them)"));
     Some(memory)
 }
@@ -342,7 +342,7 @@ fn note_configurations(
     let attempted =
         trust::Attempted { git: trees.git(), start: &start.commit, head, project: &place.project };
     match attempted.note(Some(client)) {
-        Ok(paths) => paths.iter().for_each(|path| client.tell(&render::configures(path))),
+        Ok(paths) => paths.iter().for_each(|path| client.tell(&super::result::configures(path))),
         // `apply` says it as an error, and brings nothing home.
         Err(failure) => client.tell(&format!("warning: {}", failure.message)),
     }

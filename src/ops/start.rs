@@ -7,7 +7,7 @@ use descent_core::state::{StartedFrom, State, Workspace};
 use super::Client;
 use crate::{
     failure::{Failure, exit, quoted},
-    render,
+    phrase,
     store::StatePlace,
     workspace::{self, Workspaces, Worktrees},
 };
@@ -77,7 +77,7 @@ pub fn tell_moved(client: &dyn Client, place: &StatePlace, trees: &Worktrees, st
         Ok(paths) if paths.is_empty() => {}
         Ok(paths) => client.tell(&format!(
             "your files changed since the start of this run: {} (descent redirect --from . takes them in)",
-            render::line(&render::listed(&paths, NAMED_MAX))
+            phrase::line(&phrase::listed(&paths, NAMED_MAX))
         )),
         Err(error) => tracing::debug!(%error, "whether the files changed could not be told"),
     }

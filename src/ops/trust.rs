@@ -23,7 +23,7 @@ use super::Client;
 use crate::{
     config::{self, Config},
     failure::{Failure, exit, quoted},
-    render,
+    phrase,
     store::{CommitContent, CommitError, LoadedState, StatePlace, Store},
     trust::{Fact, RecordState, Records, UNKNOWN_WRITER},
 };
@@ -234,7 +234,7 @@ fn strip(client: &dyn Client, store: &mut Store) -> Result<(), Failure> {
 fn set_aside(client: &dyn Client, store: &mut Store, sidecars: &[PathBuf]) -> Result<(), Failure> {
     let at = client.now().rfc3339().replace([':', '-'], "");
     if let Some(aside) = store.set_aside(sidecars, &at)? {
-        let names = render::visible(&render::listed(&aside.names, NAMED_MAX));
+        let names = phrase::visible(&phrase::listed(&aside.names, NAMED_MAX));
         let (from, to) = (quoted(&aside.dir), quoted(&store.place().dir));
         client.tell(&format!(
             "moved aside, since the state or git brought it: {names}\n  into {}; to bring back what you made yourself: mv -n {from}/NAME {to}/",

@@ -319,7 +319,7 @@ pub fn list_runs() -> RunListing {
     let mut warnings: Vec<String> = listing
         .odd
         .into_iter()
-        .map(|odd| format!("warning: passed over {}", crate::render::line(&odd)))
+        .map(|odd| format!("warning: passed over {}", crate::phrase::line(&odd)))
         .collect();
     if listing.left_out > 0 {
         let count = listing.left_out;

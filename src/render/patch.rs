@@ -7,7 +7,7 @@
 use descent_core::trust::{TrustItem, TrustList};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use super::{Line, Meaning, Page, clean};
+use super::{Line, Meaning, Page, visible};
 
 /// Columns between two stops of a tab.
 const TAB: usize = 8;
@@ -141,27 +141,6 @@ fn one(item: &TrustItem, width: usize, chars_max: usize) -> Vec<String> {
         lines.push(format!("{:width$} … {left_out} characters more", ""));
     }
     lines
-}
-
-/// A text on one line. Every character that would be drawn as nothing, or as another, is spelled out.
-pub fn visible(text: &str) -> String {
-    let mut seen = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '\n' | '\t' => seen.extend(c.escape_default()),
-            c if is_unseen(c) => seen.extend(c.escape_unicode()),
-            c => seen.push(c),
-        }
-    }
-    clean(&seen)
-}
-
-fn is_unseen(c: char) -> bool {
-    matches!(c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'
-        | '\u{2000}'..='\u{200f}' | '\u{2028}'..='\u{202f}' | '\u{205f}'..='\u{206f}' | '\u{2800}' | '\u{3000}' | '\u{3164}'
-        | '\u{a0}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e0fff}')
 }
 
 #[cfg(test)]

@@ -132,14 +132,6 @@ fn answer(page: &mut Page, result: &Node) {
     }
 }
 
-/// Tells of a configuration that attempts wrote.
-pub fn configures(path: &str) -> String {
-    format!(
-        "attempts changed {}, which says what works next: what they wrote there is asked about before it starts (descent trust)",
-        line(path)
-    )
-}
-
 /// Lines at most of the final answer, and of a note.
 const ANSWER_LINES_MAX: usize = 40;
 const NOTE_LINES_MAX: usize = 5;

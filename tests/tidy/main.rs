@@ -54,10 +54,9 @@ const MIGRATE_FLOORS: &[&[&str]] =
     &[&["report"], &["reader", "front_matter"], &["v1_2", "v1_3"], &["lib"]];
 const SHELL_FLOORS: &[&[&str]] = &[
     &["failure", "files", "secrets", "shape", "shell_words"],
-    &[
-        "clock", "config", "signal", "process", "store", "survey", "render", "trust", "runs",
-        "space",
-    ],
+    &["clock", "config", "signal", "process", "store", "survey", "trust", "runs", "space"],
+    &["phrase"],
+    &["render"],
     &["git", "plan_file", "heartbeat", "evidence", "events", "model"],
     &["workspace", "agent", "verify"],
     &["judging"],

@@ -17,6 +17,7 @@ use descent_core::{
 
 use crate::{
     ops::{align::agreement_view::AgreementView, compare::OFFERS_MAX, evaluate},
+    phrase,
     render::{self, Line, Meaning, Page},
 };
 
@@ -107,7 +108,7 @@ fn tree<'l>(
     // The outermost `all` is implied by "this holds".
     let is_plain = depth == 1 && word == "all of" && check.name.is_none();
     if !is_plain {
-        let name = check.name.as_ref().map(|name| format!(" ({})", render::line(name)));
+        let name = check.name.as_ref().map(|name| format!(" ({})", phrase::line(name)));
         let word = format!("{word}{}", name.unwrap_or_default());
         page.push(Line::indent(depth * 2).dim(word));
     }
@@ -124,7 +125,7 @@ fn work(page: &mut Page, world: &World, is_whole: bool) {
     for (line, node) in render::graph_lines(&view).into_iter().zip(&view.nodes).take(most) {
         page.push(line);
         if let Some(run) = command(world, &node.id) {
-            prose(page, "      runs: ", &render::visible(run));
+            prose(page, "      runs: ", &phrase::visible(run));
         }
     }
     if let more @ 1.. = view.nodes.len().saturating_sub(most) {
@@ -143,7 +144,7 @@ fn command<'w>(world: &'w World, id: &AtomId) -> Option<&'w str> {
 /// One verdict; its end goes on a line of its own if it would not fit.
 fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
     let verdict = Line::new().word(judged.verdict.word()).pad(8);
-    let head = Line::indent(indent).then(verdict).plain(render::line(&judged.check));
+    let head = Line::indent(indent).then(verdict).plain(phrase::line(&judged.check));
     let ended = ended(judged);
     let ended = if ended.is_empty() { Line::new() } else { Line::new().dim(format!("({ended})")) };
     if head.width() + ended.width() + 2 <= WIDTH {
@@ -157,7 +158,7 @@ fn one(page: &mut Page, indent: usize, judged: &VerdictView) {
 
 /// Two verdicts that differ.
 pub(super) fn two(here: &VerdictView, fresh: &VerdictView) -> Vec<Line> {
-    let mut lines = vec![Line::of(format!("  differs {}", render::line(&here.check)))];
+    let mut lines = vec![Line::of(format!("  differs {}", phrase::line(&here.check)))];
     for (place, judged) in [("here", here), ("in a fresh checkout", fresh)] {
         let (word, ended) = (judged.verdict.word(), ended(judged));
         lines.push(Line::indent(10).plain(format!("{place}: {word}, {ended}")));
@@ -170,7 +171,7 @@ fn ended(judged: &VerdictView) -> String {
     match judged.ended.as_str() {
         "" => String::new(),
         ended if judged.by_person || judged.duration_ms == 0 => ended.to_owned(),
-        ended => format!("{ended}, {}", render::time(judged.duration_ms)),
+        ended => format!("{ended}, {}", phrase::time(judged.duration_ms)),
     }
 }
 
@@ -237,13 +238,13 @@ fn profile(page: &mut Page, world: &World) {
         profile.expected_tool_usage.word(),
         profile.output_breadth.word(),
         profile.confidence_requirement.word(),
-        render::passes(profile.passes),
+        phrase::passes(profile.passes),
         profile.fragment_depth,
         profile.judging.word()
     );
     let by = match (&profile.agent, profile.fault.as_str()) {
-        (Some(agent), "") => format!("; by {agent}: {}", render::line(&profile.raw_inference)),
-        (Some(agent), fault) => format!("; a default: {agent}: {}", render::line(fault)),
+        (Some(agent), "") => format!("; by {agent}: {}", phrase::line(&profile.raw_inference)),
+        (Some(agent), fault) => format!("; a default: {agent}: {}", phrase::line(fault)),
         (None, _) => String::new(),
     };
     prose(page, "profile: ", &(words + &by));
@@ -253,7 +254,7 @@ fn profile(page: &mut Page, world: &World) {
 fn remembered(page: &mut Page, lessons: &[String]) {
     for one in lessons.iter().take(LESSONS_MAX) {
         let head = Line::new().dim("remembered: ");
-        page.wrapped(head, Meaning::Plain, &render::visible(one), LESSON_LINES_MAX);
+        page.wrapped(head, Meaning::Plain, &phrase::visible(one), LESSON_LINES_MAX);
     }
     let left = lessons.len().saturating_sub(LESSONS_MAX);
     if left > 0 {
@@ -285,7 +286,7 @@ fn places(page: &mut Page, shown: &AgreementView, project: &Path, dir: &Path) {
         prose(page, "starts in: ", &words);
     }
     for (lead, text) in [("the worker: ", &shown.worker), ("notify: ", &shown.notify)] {
-        text.iter().for_each(|text| prose(page, lead, &render::visible(text)));
+        text.iter().for_each(|text| prose(page, lead, &phrase::visible(text)));
     }
     let all = constraint_limits::in_force(constraints).into_iter();
     // The workspace is shown above.
@@ -302,7 +303,7 @@ fn places(page: &mut Page, shown: &AgreementView, project: &Path, dir: &Path) {
         prose(page, "", who);
     }
     if let Some(ms) = shown.setup_ms {
-        let took = render::time(ms);
+        let took = phrase::time(ms);
         let words = format!("it took {took}; it runs in every fresh checkout that decides");
         prose(page, "setup: ", &words);
     }
@@ -317,8 +318,8 @@ fn starting_place(project: &Path, dir: &Path) -> Option<String> {
     let below = below.filter(|below| !below.as_os_str().is_empty())?;
     Some(format!(
         "{} (checks and steps), not in {} (`mkdir .descent` there begins a project of its own)",
-        render::visible(&project.display().to_string()),
-        render::visible(&below.display().to_string())
+        phrase::visible(&project.display().to_string()),
+        phrase::visible(&below.display().to_string())
     ))
 }
 
@@ -328,7 +329,7 @@ fn of_commit(start: &StartedFrom, uncommitted: usize) -> String {
     let commit = start.head.as_str().get(..12).unwrap_or_default();
     let more = match uncommitted {
         0 => String::new(),
-        n => format!(", with {}", render::count(n, "uncommitted file")),
+        n => format!(", with {}", phrase::count(n, "uncommitted file")),
     };
     format!("{branch} at {commit}{more}")
 }
@@ -356,9 +357,9 @@ fn warnings(page: &mut Page, shown: &AgreementView) {
         page.gap();
     }
     for one in &shown.warnings {
-        let mut what = render::line(&one.what);
+        let mut what = phrase::line(&one.what);
         if !one.check.is_empty() {
-            what = format!("`{}`: {what}", render::line(&one.check));
+            what = format!("`{}`: {what}", phrase::line(&one.check));
         }
         page.prose(Line::new().put(Meaning::Unknown, "warning: "), Meaning::Plain, &what);
         let mut lines = one.hint.lines();

@@ -38,6 +38,7 @@ use crate::{
         aligner::{Aligner, AlignerQuestion, AligningTask},
         outside::Profiler,
     },
+    phrase,
     plan_file::{Notation, PlanFile},
     render::{self, Bounds, Line, Meaning, Page},
     workspace::cache_dir,
@@ -100,16 +101,16 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
     ] {
         let meaning = if head == "goal:  " { Meaning::Strong } else { Meaning::Plain };
         if !text.is_empty() {
-            page.unabridged(Line::new().dim(head), meaning, &render::visible(text));
+            page.unabridged(Line::new().dim(head), meaning, &phrase::visible(text));
         }
     }
     for (question, resolution) in clarified(objective.clarifications.as_ref()) {
-        let words = render::visible(&format!("{question} {resolution}"));
+        let words = phrase::visible(&format!("{question} {resolution}"));
         page.unabridged(Line::new().dim("asked: "), Meaning::Plain, &words);
     }
     let protected = &objective.constraints.protected;
     if !protected.is_empty() {
-        let globs = render::visible(&protected.join(", "));
+        let globs = phrase::visible(&protected.join(", "));
         let head = Line::new().dim("no attempt may change: ");
         page.unabridged(head, Meaning::Plain, &globs);
     }
@@ -124,7 +125,7 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
     }
     if let Some(worker) = config.worker_line() {
         let head = Line::new().dim("the worker: ");
-        page.unabridged(head, Meaning::Plain, &render::visible(&worker));
+        page.unabridged(head, Meaning::Plain, &phrase::visible(&worker));
     }
     page.gap();
     page
@@ -349,7 +350,7 @@ pub(super) fn profile(
     };
     asking::used(context, &format!("`{name}`"), &used);
     if !record.fault.is_empty() {
-        let why = render::visible(&render::line(&record.fault));
+        let why = phrase::visible(&phrase::line(&record.fault));
         context.out.say(&format!("no answer of `{name}`: {why}"));
     }
     Ok(Ok(Some(GivenProfile { record, used })))

@@ -25,7 +25,8 @@ use crate::{
         align::{not_aligned, survey_of},
         compare::CheckoutComparison,
     },
-    render::{self, Out},
+    phrase,
+    render::Out,
     survey::{Proposal, Survey},
 };
 
@@ -166,7 +167,7 @@ fn numbered(proposals: &[Proposal]) -> String {
     let width = proposals.iter().map(|one| one.text.chars().count()).max();
     let width = width.unwrap_or(0).min(40);
     let one = |(at, proposal): (usize, &Proposal)| {
-        let text = render::line(&proposal.text);
+        let text = phrase::line(&proposal.text);
         format!("  {}. {text:<width$}  ({})", at + 1, proposal.from)
     };
     let lines = proposals.iter().enumerate().map(one);
@@ -203,7 +204,7 @@ fn steps(out: Out, config: &Config, goal: &str) -> Result<Vec<String>, Failure> 
     out.say("\nWhat is to be done first?  (--step)");
     match config.worker_line() {
         Some(worker) => {
-            let worker = render::line(&worker);
+            let worker = phrase::line(&worker);
             out.say(&format!("TEXT for the worker ({worker}),"));
             out.say("or TEXT=COMMAND for a shell command.  Enter: the goal itself, by the worker.");
         }

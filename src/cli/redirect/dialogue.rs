@@ -30,6 +30,7 @@ use crate::{
         aligner::{Aligner, AlignerQuestion, AligningTask},
         redirect::{OpenRedirect, RedirectOrder},
     },
+    phrase,
     render::{self, Bounds},
     store::Store,
 };
@@ -64,7 +65,7 @@ pub(super) fn ask(
     let client = context.client(None);
     ops::current(&client, store)?;
     let open = ops::redirect::begin(&client, store, reason)?;
-    context.out.say(&render::clean(&how_it_stands(&open)));
+    context.out.say(&phrase::clean(&how_it_stands(&open)));
     let mut said = OpenDialogue { context, open, reason, answers: Vec::new() };
     if let Some(words) = reason
         && let Some(end) = said.propose(store, words)?
@@ -201,7 +202,7 @@ impl OpenDialogue<'_> {
         if let Some(name) = proposed_by {
             out.say(&format!("\nproposed by `{name}`; nothing of it counts yet:"));
         }
-        out.say(&render::clean(&lines(self.context, &planned).join("\n")));
+        out.say(&phrase::clean(&lines(self.context, &planned).join("\n")));
         let carried = carried(&order.redirect);
         if proposed_by.is_some() && !carried.is_empty() {
             out.say("all that it sets, whole:");

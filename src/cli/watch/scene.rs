@@ -24,6 +24,7 @@ use crate::{
         result::ResultTree,
         watch::{Lookout, WatchReport, newest_attempt, output_tail},
     },
+    phrase,
     render::{self, Line, Meaning, watch::WatchScene},
     store::Store,
 };
@@ -72,7 +73,7 @@ impl WatchHistory {
         let graph = view::graph::graph(&world);
         self.tree = render::graph_lines(&graph);
         self.graph = Some(graph);
-        self.goal = render::line(&world.state.objective.goal);
+        self.goal = phrase::line(&world.state.objective.goal);
         let (resolved, open) = world.split();
         let (resolved, all) = (resolved.len(), resolved.len() + open.len());
         let left = world.measure().attempts.to_string();
@@ -82,7 +83,7 @@ impl WatchHistory {
             one.is_pristine && (run.status.is_active() || Some(&one.commit) == run.result())
         });
         let held = held.map(|one| format!(", {} of {} checks hold", one.held, one.of));
-        let cost = render::count(spent.attempts, "attempt");
+        let cost = phrase::count(spent.attempts, "attempt");
         let used = UsageView::of(&spent.usage).map(|used| format!(" · {}", render::usage(&used)));
         self.facts = Line::of(format!(
             "{resolved} of {all} resolved{} · {cost} made, at most {left} left{}",
@@ -93,7 +94,7 @@ impl WatchHistory {
         let point = law.and_then(|law| law.point.as_ref());
         self.directive = point.map(|point| {
             let head = Line::new().strong(point.directive.word()).plain(": ");
-            head.dim(render::line(&point.rationale))
+            head.dim(phrase::line(&point.rationale))
         });
     }
 
@@ -109,7 +110,7 @@ impl WatchHistory {
         // The result is no line of a run, and the screen shows no result.
         if let Event::Ended { summary, .. } = &happened.event {
             let line = Line::new().word("ended").pad(10);
-            lines.push(line.plain(render::line(summary)));
+            lines.push(line.plain(phrase::line(summary)));
         }
         for line in lines {
             let line = Line::new().dim(at).plain(" ").then(line);
@@ -179,7 +180,7 @@ pub(super) fn output_rows(text: &str) -> Vec<Line> {
     let rows: Vec<Line> = text
         .lines()
         .map(|row| row.trim_end_matches('\r').rsplit('\r').next().unwrap_or(row))
-        .map(|row| Line::of(render::line(row)))
+        .map(|row| Line::of(phrase::line(row)))
         .collect();
     let over = rows.len().saturating_sub(OUTPUT_ROWS_MAX);
     rows.into_iter().skip(over).collect()
@@ -229,7 +230,7 @@ impl OpenPage {
     pub(super) fn difference(store: &mut Store, atom: &AtomId) -> Result<Self, Failure> {
         let report = diff::diff(store, Some(atom.as_str()), ResultTree::Delivered)?;
         let text = report.readable_patch()?;
-        let note = report.note.iter().map(|note| Line::new().dim(render::line(note)));
+        let note = report.note.iter().map(|note| Line::new().dim(phrase::line(note)));
         let patch = render::patch(&String::from_utf8_lossy(&text)).into_lines();
         let mut lines: Vec<Line> = note.chain(patch).collect();
         if lines.is_empty() {

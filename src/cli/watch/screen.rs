@@ -29,9 +29,10 @@ use crate::{
         stop::{StopOutcome, StopRequest},
         watch::{Lookout, WatchReport, newest_attempt, output_tail},
     },
+    phrase,
     process::editor,
     render::{
-        self, Line, Meaning,
+        Line, Meaning,
         watch::{PASTED, Screen, Theme, draw, draw_page},
     },
     signal::Signal,
@@ -234,7 +235,7 @@ impl<'a> Session<'a> {
                 Line::new().strong(format!("say to {atom}: ")).plain(typed).strong("▏")
             }
             (Some(Question::Confirm(name)), _) => {
-                Line::new().strong(format!("does it hold? y/n  {}", render::line(name)))
+                Line::new().strong(format!("does it hold? y/n  {}", phrase::line(name)))
             }
             (None, Some(message)) => message.clone(),
             (None, None) => Line::new().dim(FOOT),
@@ -244,11 +245,11 @@ impl<'a> Session<'a> {
     fn say(&mut self, done: Result<String, Failure>) {
         self.is_changed = true;
         self.message = Some(match done {
-            Ok(words) => Line::new().strong(render::line(&words)),
+            Ok(words) => Line::new().strong(phrase::line(&words)),
             Err(failure) => Line::new()
-                .put(Meaning::Error, render::line(&failure.message))
+                .put(Meaning::Error, phrase::line(&failure.message))
                 .plain("  ")
-                .dim(render::line(&failure.hint)),
+                .dim(phrase::line(&failure.hint)),
         });
     }
 

@@ -30,9 +30,8 @@ use crate::{
         agents::{AgentLook, example, installed, only_thinks},
         trust,
     },
-    process,
+    phrase, process,
     process::{Programs, environment},
-    render,
     shape::Shape,
     store::StatePlace,
     survey,
@@ -104,7 +103,7 @@ fn of_machine(look: &AgentLook<'_>) -> Vec<Finding> {
 
 /// An agent of a configuration that nobody allowed here.
 fn not_tried(look: &AgentLook<'_>, name: &AgentName, why: &str) -> Finding {
-    let why = render::visible(why);
+    let why = phrase::visible(why);
     let found = format!("not tried: this configuration is not yours (descent.toml {why})");
     let means = "nothing of it starts, and no key is read, before you allowed it";
     let finding = if is_needed(look, name) {

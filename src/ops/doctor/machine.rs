@@ -13,7 +13,7 @@ use crate::{
     failure::{Failure, quoted},
     files::private,
     git::{self, Git},
-    ops, process, render, space,
+    ops, phrase, process, space,
     store::{self, StatePlace, Store},
     workspace,
 };
@@ -56,7 +56,7 @@ pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
 fn leftovers(place: &StatePlace, cache: &Path) -> Option<Finding> {
     let all = workspace::leftovers(place, Some(cache)).ok().filter(|all| !all.is_empty())?;
     let bytes = all.iter().map(|one| one.bytes).fold(0, u64::saturating_add);
-    let found = format!("{}, {}", render::count(all.len(), "ended run"), render::megabytes(bytes));
+    let found = format!("{}, {}", phrase::count(all.len(), "ended run"), phrase::megabytes(bytes));
     let means = "nothing needs them; they take room";
     Some(Finding::degraded("leftovers", found, means).mend("descent clean -n"))
 }
@@ -125,7 +125,7 @@ fn room(name: &'static str, dir: &Path) -> Finding {
         let means = "a full disk is noticed when it is full";
         return Finding::degraded(name, format!("{at}, free space unknown"), means);
     };
-    let found = format!("{at}, {} free", render::megabytes(space.free_bytes));
+    let found = format!("{at}, {} free", phrase::megabytes(space.free_bytes));
     if space.is_read_only {
         let means = "nothing can be written there";
         return Finding::missing(name, format!("{at}, mounted for reading alone"), means)

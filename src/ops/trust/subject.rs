@@ -12,7 +12,7 @@ use crate::{
     config::Config,
     failure::{Failure, quoted},
     files::private,
-    plan_file, render,
+    phrase, plan_file,
     store::{LoadedState, Store},
     trust::{Fact, RecordState, Records},
 };
@@ -62,7 +62,7 @@ impl TrustQuestion {
         let by_attempt = Fact::ByAttempt(carried.digest());
         let owner = store.hand().and_then(private::another).map(|why| format!("the file {why}"));
         let anothers = owner.or_else(|| committed.map(str::to_owned));
-        let goal = render::visible(&render::line(&state.objective.goal));
+        let goal = phrase::visible(&phrase::line(&state.objective.goal));
         let worker = config.map(|config| of_layer(&config.project)).unwrap_or_default();
         let mut question = Self {
             lineage: Some(lineage.clone()),
@@ -97,10 +97,10 @@ impl TrustQuestion {
     /// `is_found`: it is the state file, which nobody named.
     pub(super) fn of_plan(path: &Path, plan: TrustList, worker: TrustList, is_found: bool) -> Self {
         let name = path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
-        let shown = quoted(render::visible(&path.to_string_lossy()));
+        let shown = quoted(phrase::visible(&path.to_string_lossy()));
         let fact = Fact::Content(plan.digest());
         let mut question = Self {
-            title: format!("the plan {}", render::visible(&name)),
+            title: format!("the plan {}", phrase::visible(&name)),
             ..Self::new("plan", &name, &format!("descent trust --plan {shown}"), plan)
         };
         question.next = "descent align --plan, as before";
