@@ -25,7 +25,8 @@ const START_MAX: Duration = Duration::from_secs(20);
 const GONE_MAX: Duration = Duration::from_secs(2);
 
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo bench` adds `--bench`.
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let [descent, dir, rounds, nap] = args.as_slice() else {
         println!("control_cost DESCENT DIRECTORY ROUNDS NAP");
         return;

@@ -1,9 +1,12 @@
 //! What one commit of the store costs, against write + fsync + rename + fsync of the directory with the same bytes.
 //!
 //! Both take turns, so that a busy disk slows both alike; medians of the time and of the CPU's part in it (Linux). `scripts/bench` runs it, with a directory as its
-//! argument. It builds the store from its source because a program cannot be imported. Not here: the rest of a step.
+//! argument. It builds the store from its source because a program cannot be imported, with its tests, as cargo builds
+//! a benchmark. Not here: the rest of a step.
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used, clippy::panic)] // a measuring tool
 
+#[path = "../tests/it/support/passed_over.rs"]
+mod passed_over;
 #[path = "../src"]
 #[allow(dead_code, unused_imports, unreachable_pub)]
 mod shell {
@@ -29,7 +32,9 @@ const TURNS: usize = 60;
 const SIZES_KB: [usize; 3] = [10, 100, 1_000];
 
 fn main() {
-    let dir = PathBuf::from(std::env::args().nth(1).unwrap_or_else(|| ".".to_owned()));
+    // `cargo bench` adds `--bench`.
+    let named = std::env::args().skip(1).find(|arg| arg != "--bench");
+    let dir = PathBuf::from(named.unwrap_or_else(|| ".".to_owned()));
     println!(
         "{:>8}  {:>12}  {:>12}  {:>6}  {:>12}  {:>12}",
         "bytes", "commit", "raw", "ratio", "commit CPU", "raw CPU"

@@ -29,7 +29,8 @@ const WAIT_MAX: Duration = Duration::from_secs(60);
 const ANSWER: &str = r#"{"success": true, "summary": "done", "value": null, "artifacts": [], "clarity": "CLEAR", "handoff": null}"#;
 
 fn main() {
-    let args: Vec<String> = std::env::args().skip(1).collect();
+    // `cargo bench` adds `--bench`.
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     match args.as_slice() {
         ["acp", file, rest @ ..] => answer_acp(Path::new(file), rest.contains(&"stays")),
