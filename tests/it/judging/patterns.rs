@@ -1,4 +1,6 @@
-//! Patterns: plans that come with the program.
+//! Patterns: plans that come with the program; and the plans of `examples/`, which a person copies.
+
+use std::{fs, path::Path};
 
 use serde_json::Value;
 
@@ -35,6 +37,23 @@ fn every_pattern_is_a_plan_without_a_fault_and_without_a_heavy_issue() {
         let state = world.state();
         let check = &state["objective"]["base_case"];
         assert!(check.to_string().contains("grep -q hello page"), "{check}");
+    }
+}
+
+#[test]
+fn every_plan_of_the_examples_is_valid_and_without_a_heavy_issue() {
+    let world = World::new();
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let files = fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path());
+    let plans: Vec<_> =
+        files.filter(|file| file.extension().is_some_and(|e| e == "yaml")).collect();
+    assert_eq!(plans.len(), 3, "{plans:?}");
+    for plan in &plans {
+        let plan = plan.to_str().unwrap();
+        let judged = world.descent(&["validate", "--json", plan]).expect(0).json();
+        assert_eq!(judged["valid"], true, "{plan}: {judged}");
+        let issues = judged["issues"].as_array().unwrap();
+        assert!(!issues.iter().any(|issue| issue["severity"] == "high"), "{plan}: {issues:?}");
     }
 }
 
