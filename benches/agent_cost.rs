@@ -120,9 +120,9 @@ impl Bench<'_> {
             assert!(git.status().unwrap().success());
         };
         git(&["init", "--quiet"]);
+        git(&["commit", "--quiet", "--allow-empty", "-m", "start"]);
+        // One that git has is asked about.
         fs::write(dir.join("descent.toml"), config).unwrap();
-        git(&["add", "descent.toml"]);
-        git(&["commit", "--quiet", "-m", "start"]);
         dir
     }
 

@@ -128,7 +128,7 @@ impl Bench<'_> {
     }
 
     fn started(&self, workers: usize) -> PathBuf {
-        self.project(workers).join(".git/started")
+        self.dir.join(format!("started-{workers}"))
     }
 
     fn wait_for(&self, workers: usize) {
