@@ -1,21 +1,8 @@
 //! What one commit of the store costs, against write + fsync + rename + fsync of the directory with the same bytes.
 //!
 //! Both take turns, so that a busy disk slows both alike; medians of the time and of the CPU's part in it (Linux). `scripts/bench` runs it, with a directory as its
-//! argument. It builds the store from its source because a program cannot be imported, with its tests, as cargo builds
-//! a benchmark. Not here: the rest of a step.
+//! argument. Not here: the rest of a step.
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used, clippy::panic)] // a measuring tool
-
-#[path = "../tests/it/support/passed_over.rs"]
-mod passed_over;
-#[path = "../src"]
-#[allow(dead_code, unused_imports, unreachable_pub)]
-mod shell {
-    pub mod failure;
-    pub mod files;
-    pub mod shape;
-    pub mod store;
-}
-use shell::{failure, files, shape};
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -26,7 +13,7 @@ use descent_core::id::{AtomId, Lineage, Serial};
 use descent_core::plan;
 use descent_core::state::State;
 use descent_core::state::encode::ChangeSet;
-use shell::store::{CommitContent, CommitError, StatePlace, Store};
+use descent_store::{CommitContent, CommitError, StatePlace, Store};
 
 const TURNS: usize = 60;
 const SIZES_KB: [usize; 3] = [10, 100, 1_000];

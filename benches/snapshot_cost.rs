@@ -3,28 +3,15 @@
 //! against `git worktree add`.
 //!
 //! Both take turns, so that a busy machine slows both alike; medians, and the median of the ratios. `scripts/bench`
-//! runs it, with a directory as its argument. It builds the room `git` from its source because a program cannot be
-//! imported, with its tests, as cargo builds a benchmark. Not here: the rest of an `align`.
+//! runs it, with a directory as its argument. Not here: the rest of an `align`.
 #![allow(clippy::print_stdout, clippy::disallowed_methods, clippy::unwrap_used, clippy::panic)] // a measuring tool
-
-#[path = "../src"]
-#[allow(dead_code, unused_imports, unreachable_pub)]
-mod shell {
-    pub mod failure;
-    pub mod files;
-    pub mod git;
-    pub mod process;
-    pub mod secrets;
-    pub mod space;
-}
-use shell::{failure, files, git, process, secrets, space};
 
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use git::{Git, Leftovers};
+use descent_workspace::git::{Git, Leftovers};
 
 const FILES: usize = 20_000;
 const CHANGED: usize = 200;

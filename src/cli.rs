@@ -33,9 +33,9 @@ use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand
 
 use descent_core::change::Steering;
 
-use crate::{
+use crate::render::{self, Out};
+use descent_system::{
     failure::{Failure, exit, quoted},
-    render::{self, Out},
     signal::{self, Signal},
 };
 

@@ -39,7 +39,7 @@ pub use work::{usage_of_agent, used as usage, work};
 
 use descent_core::{doc::Node, state::limits, view::BoundView};
 
-use crate::{
+use descent_system::{
     failure::Failure,
     phrase::{
         age, ago, clean, count, cut, exact_json, json_text, length, line, listed, moment, passes,

@@ -27,9 +27,8 @@ use super::{
     help,
     redirect::{self, Manner},
 };
-use crate::{
-    config::{self, Config},
-    failure::Failure,
+use descent_agent::config::{self, Config};
+use descent_engine::{
     ops::{
         self, agents,
         align::{agreement_view::AgreementView, existing, is_continued, refuse_unfinished},
@@ -37,8 +36,9 @@ use crate::{
         trust::{self, NamedPlan},
     },
     plan_file::{self, PlanFile},
-    store::{LoadedState, StatePlace, Store, StoreError},
 };
+use descent_store::{LoadedState, StatePlace, Store, StoreError};
+use descent_system::failure::Failure;
 
 use reading::{AlignRefusal, DraftText, read, read_parts, refuse_a_plan_as_a_goal};
 

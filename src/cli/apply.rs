@@ -8,16 +8,17 @@ use descent_core::state::Workspace;
 use serde::Serialize;
 
 use super::{End, context::Context};
-use crate::{
-    failure::{Failure, exit, quoted},
-    git::{ApplyOutcome, BranchOutcome, FileLines},
-    ops::{
-        self,
-        diff::DiffReport,
-        result::{self, ApplyReport, ApplyTarget, ResultSource, ResultTree},
-    },
-    phrase, render,
+use crate::render;
+use descent_engine::ops::{
+    self,
+    diff::DiffReport,
+    result::{self, ApplyReport, ApplyTarget, ResultSource, ResultTree},
 };
+use descent_system::{
+    failure::{Failure, exit, quoted},
+    phrase,
+};
+use descent_workspace::git::{ApplyOutcome, BranchOutcome, FileLines};
 
 /// Files named on a terminal; `--json` has all.
 const NAMED_MAX: usize = 200;

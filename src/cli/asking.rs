@@ -18,16 +18,12 @@ use super::{
     context::{Context, SkippableOutcome, stoppable},
     live::LiveArea,
 };
-use crate::{
-    failure::Failure,
-    ops::{
-        aligner::{ANSWER_MAX, Aligner, AlignerQuestion, Proposed},
-        outside::OutsideAnswer,
-    },
-    phrase,
-    render::{self, Line, Meaning, Out, Page},
-    signal::Signal,
+use crate::render::{self, Line, Meaning, Out, Page};
+use descent_engine::ops::{
+    aligner::{ANSWER_MAX, Aligner, AlignerQuestion, Proposed},
+    outside::OutsideAnswer,
 };
+use descent_system::{failure::Failure, phrase, signal::Signal};
 
 /// Columns of a question.
 const WIDTH: usize = 80;

@@ -12,7 +12,7 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{End, context::Context};
-use crate::{failure::Failure, phrase};
+use descent_system::{failure::Failure, phrase};
 
 /// A longer value widens only its own row.
 const VALUE_WIDTH_MAX: usize = 20;

@@ -6,19 +6,18 @@ use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
 use super::{End, Global, ask};
-use crate::{
-    events::EventLine,
+use crate::render::{self, Out, Page};
+use descent_engine::{events::EventLine, ops};
+use descent_process::{detached, timeouts, tool};
+use descent_store::{LoadedState, StatePlace, Store, StoreError};
+use descent_system::{
     failure::{Failure, Lack, exit, lack_at_start, quoted},
     files::private,
-    git::Git,
-    ops,
-    process::{detached, timeouts, tool},
-    render::{self, Out, Page},
     signal::{self, Signal, Signals},
-    store::{LoadedState, StatePlace, Store, StoreError},
 };
+use descent_workspace::git::Git;
 
-pub(super) use crate::ops::{bound_of_start, surroundings};
+pub(super) use descent_engine::ops::{bound_of_start, surroundings};
 
 /// The command to type where nothing is agreed.
 pub(super) const ALIGN: &str = "descent align --help";

@@ -8,19 +8,19 @@ use super::{
     End,
     context::{ALIGN, Context},
 };
-use crate::{
-    failure::{Failure, exit},
-    ops::{
-        self,
-        clean::CleanReport,
-        doctor::{Finding, Health, diagnose},
-    },
-    phrase,
-    process::programs,
-    render::{Line, Meaning, Page},
-    store::StatePlace,
-    workspace::{Leftover, LeftoverPlace},
+use crate::render::{Line, Meaning, Page};
+use descent_engine::ops::{
+    self,
+    clean::CleanReport,
+    doctor::{Finding, Health, diagnose},
 };
+use descent_process::programs;
+use descent_store::StatePlace;
+use descent_system::{
+    failure::{Failure, exit},
+    phrase,
+};
+use descent_workspace::{Leftover, LeftoverPlace};
 
 /// Columns of the page.
 const WIDTH: usize = 80;

@@ -21,19 +21,20 @@ use super::{
     context::{Context, runtime},
     migrate,
 };
-use crate::{
-    clock,
+use descent_engine::{
     events::EventLine,
-    failure::{Failure, exit, quoted},
-    files,
     ops::{
         self,
         edit::{EditRefusal, EditText},
     },
-    phrase,
-    process::editor::Editor,
+};
+use descent_process::editor::Editor;
+use descent_store::{self as store, LoadedState, Store};
+use descent_system::{
+    clock,
+    failure::{Failure, exit, quoted},
+    files, phrase,
     signal::{Signal, Signals},
-    store::{self, LoadedState, Store},
 };
 
 /// How often an invalid text is opened again.

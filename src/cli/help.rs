@@ -10,10 +10,8 @@ use clap::{
 use descent_core::doc::suggest;
 
 use super::Cli;
-use crate::{
-    failure::{Failure, quoted},
-    render::{self, Line, Meaning, Page},
-};
+use crate::render::{self, Line, Meaning, Page};
+use descent_system::failure::{Failure, quoted};
 
 /// Columns of the help.
 const WIDTH: usize = 80;

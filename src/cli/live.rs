@@ -16,13 +16,9 @@ use std::{
 use descent_core::id::UnixMillis;
 
 use super::context::Context;
-use crate::{
-    clock,
-    heartbeat::work::WorkShared,
-    ops::evaluate::CheckStart,
-    phrase,
-    render::{self, Line, Meaning, area},
-};
+use crate::render::{self, Line, Meaning, area};
+use descent_engine::{heartbeat::work::WorkShared, ops::evaluate::CheckStart};
+use descent_system::{clock, phrase};
 
 /// It is drawn again so often: the seconds shown go on, and news wait no longer.
 const PAUSE: Duration = Duration::from_millis(200);

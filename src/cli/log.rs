@@ -19,7 +19,10 @@ use super::{
     timeline::{self, Point, Timeline},
     why,
 };
-use crate::{clock, evidence, failure::Failure, ops, render, store::Commit};
+use crate::render;
+use descent_engine::ops;
+use descent_store::{Commit, evidence};
+use descent_system::{clock, failure::Failure};
 
 #[derive(Debug, Args)]
 pub struct LogArgs {

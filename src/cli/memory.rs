@@ -14,13 +14,9 @@ use super::{
     End,
     context::{ALIGN, Context, runtime},
 };
-use crate::{
-    clock,
-    failure::Failure,
-    ops::memory::{self, ProjectLessons},
-    phrase,
-    render::{Line, Meaning, Page},
-};
+use crate::render::{Line, Meaning, Page};
+use descent_engine::ops::memory::{self, ProjectLessons};
+use descent_system::{clock, failure::Failure, phrase};
 
 /// Columns of an id, of a kind and of an age.
 const ID_WIDTH: usize = 6;

@@ -16,13 +16,15 @@ use descent_migrate::{Additions, Fate, Host, Item, Migration};
 use serde::Serialize;
 
 use super::{End, context::Context};
-use crate::{
-    failure::{Failure, exit, quoted},
+use crate::render::{self, Line, Meaning, Page};
+use descent_engine::{
     ops::{self, align, trust, validate::ValidateReport},
-    phrase,
     plan_file::{self, Notation, PlanFile},
-    render::{self, Line, Meaning, Page},
-    store::{self, StatePlace, Store, StoreError},
+};
+use descent_store::{self as store, StatePlace, Store, StoreError};
+use descent_system::{
+    failure::{Failure, exit, quoted},
+    phrase,
 };
 
 const HOST: Host = Host { yaml: plan_file::yaml_below, pattern_faults: store::pattern_faults };

@@ -12,18 +12,21 @@ use descent_core::{
 };
 
 use super::{End, constraints, context::Context, help};
-use crate::{
-    config,
-    failure::{Failure, exit, quoted},
+use crate::render::{self, Page};
+use descent_agent::config;
+use descent_engine::{
     ops::{
         self,
         redirect::{OpenRedirect, RedirectOrder, RedirectView},
         start::MovedStart,
         trust::NamedPlan,
     },
-    phrase, plan_file,
-    render::{self, Page},
-    store::{self, LoadedState, Store},
+    plan_file,
+};
+use descent_store::{self as store, LoadedState, Store};
+use descent_system::{
+    failure::{Failure, exit, quoted},
+    phrase,
 };
 
 const STANDS: &str = "unchanged: all of it stands already";

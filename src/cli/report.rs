@@ -17,10 +17,13 @@ use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::{
-    failure::{Failure, exit},
-    ops, phrase, render,
+    render,
     render::{Line, Meaning, Page},
-    secrets,
+};
+use descent_engine::ops;
+use descent_system::{
+    failure::{Failure, exit},
+    phrase, secrets,
 };
 
 #[derive(Debug, Args)]

@@ -22,22 +22,21 @@ use super::{
     context::{Context, interruptible, runtime, signals},
     live::LiveArea,
 };
-use crate::{
-    clock,
-    config::{self, Config, ConfigError, resolve},
-    evidence,
-    failure::{Failure, exit},
-    ops::{
-        self,
-        detach::{DetachOutcome, DetachedRun},
-        run::{RunOptions, RunReport, RunView},
-        watch::WaitLimit,
-    },
-    process::detached,
-    render::{self, Page},
-    store::Store,
-    workspace::{self, Checkout, Workspaces, Worktrees},
+use crate::render::{self, Page};
+use descent_agent::config::{self, Config, ConfigError, resolve};
+use descent_engine::ops::{
+    self,
+    detach::{DetachOutcome, DetachedRun},
+    run::{RunOptions, RunReport, RunView},
+    watch::WaitLimit,
 };
+use descent_process::detached;
+use descent_store::{Store, evidence};
+use descent_system::{
+    clock,
+    failure::{Failure, exit},
+};
+use descent_workspace::{self as workspace, Checkout, Workspaces, Worktrees};
 
 #[derive(Debug, Args)]
 pub struct RunArgs {

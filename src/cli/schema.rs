@@ -15,7 +15,8 @@ use descent_core::{doc, json_schema, plan};
 use serde_json::Value;
 
 use super::{End, context::Context, help};
-use crate::{failure::Failure, store::STATE_SCHEMA};
+use descent_store::STATE_SCHEMA;
+use descent_system::failure::Failure;
 
 /// The schemas of what people write.
 const FILES: [&str; 2] = ["plan", "state"];
@@ -45,23 +46,23 @@ macro_rules! outputs {
 outputs! {
     "status": descent_core::view::StatusView,
     "result": super::run::ResultOutput<'_>,
-    "ps": crate::ops::watch::RunListing,
-    "event": crate::events::EventLine<'_>,
+    "ps": descent_engine::ops::watch::RunListing,
+    "event": descent_engine::events::EventLine<'_>,
     "detach": super::run::DetachOutput<'_>,
-    "waits": crate::ops::notify::WaitOutput<'_>,
-    "error": crate::failure::ErrorOutput<'_>,
-    "align": crate::ops::align::agreement_view::AgreementView,
+    "waits": descent_engine::ops::notify::WaitOutput<'_>,
+    "error": descent_system::failure::ErrorOutput<'_>,
+    "align": descent_engine::ops::align::agreement_view::AgreementView,
     "verify": super::verify::VerifyOutput<'_>,
     "validate": super::migrate::ValidateOutput<'_>,
     "edit": super::edit::EditOutput<'_>,
     "migrate": super::migrate::MigrateOutput<'_>,
     "apply": super::apply::ApplyOutput<'_>,
-    "redirect": crate::ops::redirect::RedirectView,
+    "redirect": descent_engine::ops::redirect::RedirectView,
     "steer": super::steer::SteerOutput,
     "stop": super::stop::StopOutput<'_>,
-    "diff": crate::ops::diff::DiffReport,
-    "output": crate::ops::output::AttemptOutput,
-    "prompt": crate::ops::output::PromptReport,
+    "diff": descent_engine::ops::diff::DiffReport,
+    "output": descent_engine::ops::output::AttemptOutput,
+    "prompt": descent_engine::ops::output::PromptReport,
     "audit": super::report::AuditReport,
     "why": super::why::WhyOutput,
     "why-list": descent_core::view::why::Asking,

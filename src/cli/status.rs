@@ -15,20 +15,22 @@ use super::{
     context::{ALIGN, Context, bound_of_start, surroundings},
     run,
 };
-use crate::{
-    clock,
-    failure::{Failure, exit},
+use crate::render::{self, Line, Meaning, Page, StatusNote};
+use descent_engine::{
     heartbeat,
     ops::{
         self, SeenState,
         liveness::{LoopObservation, OR_END, observe, waits_for},
         watch::{KnownRun, list_runs},
     },
-    phrase,
-    render::{self, Line, Meaning, Page, StatusNote},
-    store::Store,
-    workspace,
 };
+use descent_store::Store;
+use descent_system::{
+    clock,
+    failure::{Failure, exit},
+    phrase,
+};
+use descent_workspace as workspace;
 
 #[derive(Debug, Args)]
 pub struct StatusArgs {

@@ -14,15 +14,13 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{End, context::Context};
-use crate::{
-    failure::Failure,
-    ops::{
-        self, ChangeDenial,
-        steer::{AnswerRequest, SteeringOrder},
-    },
-    phrase, render,
-    store::Store,
+use crate::render;
+use descent_engine::ops::{
+    self, ChangeDenial,
+    steer::{AnswerRequest, SteeringOrder},
 };
+use descent_store::Store;
+use descent_system::{failure::Failure, phrase};
 
 #[derive(Debug, Args)]
 #[command(

@@ -14,15 +14,13 @@ use super::{
     context::{ALIGN, Context, surroundings},
     status,
 };
-use crate::{
-    failure::{Failure, exit},
-    ops::{
-        self,
-        liveness::observe,
-        stop::{StopOutcome, StopProof, StopRequest},
-    },
-    store::Store,
+use descent_engine::ops::{
+    self,
+    liveness::observe,
+    stop::{StopOutcome, StopProof, StopRequest},
 };
+use descent_store::Store;
+use descent_system::failure::{Failure, exit};
 
 #[derive(Debug, Args)]
 pub struct StopArgs {

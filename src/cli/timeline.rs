@@ -18,11 +18,11 @@ use super::{
     context::{Context, surroundings},
     help,
 };
-use crate::{
+use crate::render;
+use descent_store::{Commit, History, LoadedState, Store};
+use descent_system::{
     clock,
     failure::{Failure, exit},
-    render,
-    store::{Commit, History, LoadedState, Store},
 };
 
 /// The present state, and all that is kept of earlier ones.

@@ -16,17 +16,19 @@ use super::{
     End,
     context::{Context, runtime},
 };
-use crate::{
-    clock,
-    config::Config,
+use crate::render::{self, Bounds};
+use descent_agent::config::Config;
+use descent_engine::{
     events::EventLine,
-    failure::{Failure, exit},
     ops::{
         Client,
         trust::{self, TrustQuestion, TrustTarget},
     },
+};
+use descent_system::{
+    clock,
+    failure::{Failure, exit},
     phrase,
-    render::{self, Bounds},
 };
 
 /// The most that a refusal shows.

@@ -10,15 +10,15 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{End, context::Context, timeline::Timeline};
-use crate::{
-    config,
+use descent_agent::config;
+use descent_engine::ops::{
+    self,
+    undo::{NothingToUndo, UndoReport},
+};
+use descent_store::Commit;
+use descent_system::{
     failure::{Failure, exit, quoted},
-    ops::{
-        self,
-        undo::{NothingToUndo, UndoReport},
-    },
     phrase,
-    store::Commit,
 };
 
 #[derive(Debug, Args)]

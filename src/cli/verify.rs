@@ -17,15 +17,13 @@ use super::{
     live::drawn,
     run,
 };
-use crate::{
-    failure::{Failure, exit},
-    ops::{
-        self,
-        evaluate::{self, CheckBench},
-    },
-    render::{self, Line, Meaning, Page},
-    workspace::{Checkout, Workspaces},
+use crate::render::{self, Line, Meaning, Page};
+use descent_engine::ops::{
+    self,
+    evaluate::{self, CheckBench},
 };
+use descent_system::failure::{Failure, exit};
+use descent_workspace::{Checkout, Workspaces};
 
 #[derive(Debug, Args)]
 pub struct VerifyArgs {

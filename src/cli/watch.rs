@@ -15,11 +15,13 @@ use descent_core::{
 
 use super::{End, context::Context, run};
 use crate::{
-    clock,
-    failure::{Failure, exit},
-    ops::watch::{Lookout, WatchReport},
     render,
     render::{Page, area, event as event_lines},
+};
+use descent_engine::ops::watch::{Lookout, WatchReport};
+use descent_system::{
+    clock,
+    failure::{Failure, exit},
 };
 
 /// The time between two looks.

@@ -17,15 +17,15 @@ use super::{
     context::{Context, surroundings},
     timeline::event_line,
 };
-use crate::{
-    clock, config, evidence,
-    failure::Failure,
+use crate::render;
+use descent_agent::config;
+use descent_engine::{
     ops,
     ops::output::{AttemptOutput, OutputSource, PromptReport},
-    phrase, render,
-    store::Commit,
-    workspace,
 };
+use descent_store::{Commit, evidence};
+use descent_system::{clock, failure::Failure, phrase};
+use descent_workspace as workspace;
 
 #[derive(Debug, Args)]
 pub struct WhyArgs {

@@ -177,7 +177,7 @@ fn rest(page: &mut Page, tried: &Try) {
         (Some(Rest::Resting), _) => format!(
             "since attempt {}: the same failure {}; goes on when nothing else is left",
             tried.attempts,
-            crate::phrase::times(tried.alike.as_ref().map_or(2, |alike| alike.times))
+            descent_system::phrase::times(tried.alike.as_ref().map_or(2, |alike| alike.times))
         ),
         (Some(Rest::Woken), None) => "it goes on, since nothing else is left".to_owned(),
         (Some(Rest::Woken), Some(_)) | (None, _) => return,

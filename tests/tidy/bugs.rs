@@ -76,12 +76,11 @@ fn tests(sources: &[Source]) -> Vec<String> {
     tests
 }
 
-/// `src/store/tests.rs` is `store::tests`, `tests/it/steer/stop.rs` is `it::stop`.
+/// `crates/store/src/tests.rs` is `store::tests`, `tests/it/steer/stop.rs` is `it::stop`.
 fn module_of(path: &str) -> String {
-    let mut packages = ["core/", "migrate/"].iter();
-    let inner = packages.find_map(|package| path.strip_prefix(package));
-    let path = inner.unwrap_or(path);
-    let path = path.strip_suffix(".rs").unwrap_or(path);
-    let path = path.strip_prefix("src/").or_else(|| path.strip_prefix("tests/"));
-    path.unwrap_or_default().replace('/', "::")
+    let inner = path.strip_prefix("crates/").and_then(|inner| inner.split_once('/'));
+    let (package, path) = inner.unwrap_or(("", path));
+    let path = path.strip_prefix("src/").or_else(|| path.strip_prefix("tests/")).unwrap_or(path);
+    let path = path.trim_end_matches(".rs").replace('/', "::");
+    if package.is_empty() { path } else { format!("{package}::{path}") }
 }

@@ -8,14 +8,14 @@ use std::path::Path;
 
 use super::text::{is_ident, modules_of};
 use super::tree::sources;
+use super::{PACKAGES, Package};
 
 /// `use` after `use`, until a name reaches its definition.
 const HOPS_MAX: usize = 8;
 
 /// Each circle inside a room.
 pub(crate) fn circles(root: &Path) -> Vec<String> {
-    let folders = ["core/src", "migrate/src", "src"].into_iter();
-    let circles = folders.flat_map(|folder| Package::read(root, folder).circles());
+    let circles = PACKAGES.iter().flat_map(|package| Modules::read(root, package).circles());
     let fault = |circle: Vec<String>| {
         let files = circle.join(", ");
         format!("{files}: import one another: move down what they share")
@@ -35,15 +35,20 @@ struct Module {
 }
 
 /// The files of a package, by the names of their modules.
-struct Package {
+struct Modules {
     modules: BTreeMap<Names, Module>,
+    is_one_room: bool,
 }
 
-impl Package {
-    fn read(root: &Path, folder: &str) -> Self {
-        let modules = sources(root, folder).into_iter().map(|source| {
-            let names = modules_of(&source.path, folder);
+impl Modules {
+    fn read(root: &Path, package: &Package) -> Self {
+        let folder = package.sources();
+        let is_one_room = package.floors.is_empty();
+        let modules = sources(root, &folder).into_iter().map(|source| {
+            let names = modules_of(&source.path, &folder);
             let names: Names = names.into_iter().map(str::to_owned).collect();
+            let is_root = is_one_room && names == ["lib"];
+            let names = if is_root { Names::new() } else { names };
             let (uses, rest) = apart(&source.code);
             let mut paths: Vec<Names> = paths_in(&rest);
             let mut aliases = BTreeMap::new();
@@ -55,7 +60,7 @@ impl Package {
             let module = Module { path, aliases, paths };
             (names, module)
         });
-        Self { modules: modules.collect() }
+        Self { modules: modules.collect(), is_one_room }
     }
 
     /// The file that defines the last name of a path, if it is one of ours.
@@ -96,7 +101,8 @@ impl Package {
     fn imports(&self, names: &Names, module: &Module) -> BTreeSet<&Names> {
         let paths = module.paths.iter();
         let targets = paths.filter_map(|path| self.target(names, path, HOPS_MAX));
-        let others = targets.filter(|to| to.first() == names.first() && !names.starts_with(to));
+        let is_near = |to: &Names| self.is_one_room || to.first() == names.first();
+        let others = targets.filter(|to| is_near(to) && !names.starts_with(to));
         others.filter_map(|to| Some(self.modules.get_key_value(&to)?.0)).collect()
     }
 

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
+use super::PACKAGES;
 use super::tree::{Source, production, read};
 
 const LINES: &str = "tests/tidy/lines.txt";
@@ -25,12 +26,14 @@ pub(crate) fn lines(root: &Path) -> Vec<String> {
     held(root, LINES, &rooms, SLACK)
 }
 
-/// Files of each name that more than one has.
+/// Files of each name that more than one has; a package's root has its name by convention.
 pub(crate) fn names(root: &Path) -> Vec<String> {
     let mut names = Figures::new();
     for source in without_test_files(root) {
         let name = source.path.rsplit('/').next().unwrap_or_default();
-        *names.entry(name.to_owned()).or_default() += 1;
+        if name != "lib.rs" {
+            *names.entry(name.to_owned()).or_default() += 1;
+        }
     }
     names.retain(|_, count| *count > 1);
     held(root, NAMES, &names, 0)
@@ -41,11 +44,17 @@ fn without_test_files(root: &Path) -> impl Iterator<Item = Source> {
     all.filter(|source| !source.path.contains("tests"))
 }
 
-/// `core/src/step/advance.rs` is in `core/step`, and `src/main.rs` in `main`.
+/// `crates/core/src/step/advance.rs` is in `core/step`, `crates/store/src/disk.rs` in `store`, and `src/main.rs` in
+/// `main`.
 fn room(path: &str) -> String {
-    let (package, inside) = path.split_once("src/").unwrap_or(("", path));
-    let name = inside.split('/').next().unwrap_or_default();
-    format!("{package}{}", name.trim_end_matches(".rs"))
+    let (folder, inside) = path.split_once("src/").unwrap_or(("", path));
+    let package = PACKAGES.iter().find(|package| package.folder() == folder);
+    let name = package.map(|package| package.name).unwrap_or_default();
+    if package.is_some_and(|package| package.floors.is_empty()) {
+        return name.to_owned();
+    }
+    let room = inside.split('/').next().unwrap_or_default().trim_end_matches(".rs");
+    if name.is_empty() { room.to_owned() } else { format!("{name}/{room}") }
 }
 
 fn held(root: &Path, table: &str, now: &Figures, slack: usize) -> Vec<String> {

@@ -50,21 +50,61 @@ const CORE_FLOORS: &[&[&str]] = &[
     &["view"],
     &["lib"],
 ];
-const MIGRATE_FLOORS: &[&[&str]] =
-    &[&["report"], &["reader", "front_matter"], &["v1_2", "v1_3"], &["lib"]];
-const SHELL_FLOORS: &[&[&str]] = &[
-    &["failure", "files", "secrets", "shape", "shell_words"],
-    &["clock", "config", "signal", "process", "store", "survey", "trust", "runs", "space"],
-    &["phrase"],
-    &["render"],
-    &["git", "plan_file", "heartbeat", "evidence", "events", "model"],
-    &["workspace", "agent", "verify"],
-    &["judging"],
-    &["driver"],
-    &["ops"],
-    &["cli"],
-    &["main"],
+
+/// A package of the workspace.
+struct Package {
+    /// Below `crates`; empty for the program at the top.
+    name: &'static str,
+    /// Without floors the package is one room.
+    floors: &'static [&'static [&'static str]],
+}
+
+/// From the ground up: a package depends on earlier ones only.
+const PACKAGES: &[Package] = &[
+    Package { name: "doc", floors: &[] },
+    Package { name: "core", floors: CORE_FLOORS },
+    Package { name: "minds", floors: &[&["advice", "prompt"], &["lib"]] },
+    Package {
+        name: "migrate",
+        floors: &[&["report"], &["reader", "front_matter"], &["v1_2", "v1_3"], &["lib"]],
+    },
+    Package {
+        name: "system",
+        floors: &[
+            &["failure", "files", "secrets", "shape", "shell_words"],
+            &["clock", "signal", "runs", "space"],
+            &["phrase"],
+            &["lib"],
+        ],
+    },
+    Package { name: "store", floors: &[] },
+    Package { name: "process", floors: &[] },
+    Package { name: "workspace", floors: &[] },
+    Package { name: "agent", floors: &[&["config"], &["model"], &["agent"], &["lib"]] },
+    Package {
+        name: "engine",
+        floors: &[
+            &["survey", "trust"],
+            &["plan_file", "heartbeat", "events"],
+            &["judging"],
+            &["driver"],
+            &["ops"],
+            &["lib"],
+        ],
+    },
+    Package { name: "", floors: &[&["render"], &["cli"], &["main"]] },
 ];
+
+impl Package {
+    /// The folder of its manifest, with a `/` at its end unless it is the top.
+    fn folder(&self) -> String {
+        if self.name.is_empty() { String::new() } else { format!("crates/{}/", self.name) }
+    }
+
+    fn sources(&self) -> String {
+        self.folder() + "src"
+    }
+}
 
 /// A door's subject, the words that open it, and who may: a file, or a folder with a `/` at its end.
 struct Door {
@@ -90,33 +130,32 @@ const DOORS: &[Door] = &[
             "DirBuilder",
         ],
         files: &[
-            "src/files.rs",
-            "src/files/private.rs",
-            "src/git/disk.rs",
-            "src/git/place.rs",
-            "src/process.rs",
-            "src/process/",
-            "src/store/disk.rs",
-            "src/store/journal/segments.rs",
-            "src/workspace.rs",
-            "src/workspace/",
+            "crates/system/src/files.rs",
+            "crates/system/src/files/private.rs",
+            "crates/workspace/src/git/disk.rs",
+            "crates/workspace/src/git/place.rs",
+            "crates/process/src/",
+            "crates/store/src/disk.rs",
+            "crates/store/src/journal/segments.rs",
+            "crates/workspace/src/lib.rs",
+            "crates/workspace/src/kept.rs",
+            "crates/workspace/src/leftovers.rs",
+            "crates/workspace/src/places.rs",
+            "crates/workspace/src/worktrees.rs",
+            "crates/workspace/src/worktrees/",
         ],
     },
-    Door {
-        opens: "starts a process",
-        words: &["Command::new"],
-        files: &["src/process.rs", "src/process/"],
-    },
+    Door { opens: "starts a process", words: &["Command::new"], files: &["crates/process/src/"] },
     Door {
         opens: "reads a clock",
         words: &["SystemTime::now", "Instant::now", "Timestamp::now", "Zoned::now"],
         // The duration of children, and deadlines of killing, are the process room's own.
-        files: &["src/clock.rs", "src/process.rs", "src/process/"],
+        files: &["crates/system/src/clock.rs", "crates/process/src/"],
     },
     Door {
         opens: "goes past a seam: ask the `Clock` or the `Programs` that were handed in",
         words: &["clock::now", "process::run", "tool::run_tool"],
-        files: &["src/cli/", "src/process/"],
+        files: &["src/cli/", "crates/process/src/"],
     },
     Door {
         opens: "speaks to a person: an operation tells its `Client`",
@@ -143,7 +182,7 @@ const DOORS: &[Door] = &[
             "to_string().starts_with",
         ],
         // The printer; and the reader of what git says, which gives it a type.
-        files: &["src/git/error.rs", "src/render.rs"],
+        files: &["crates/workspace/src/git/error.rs", "src/render.rs"],
     },
     Door {
         opens: "prints",
@@ -153,15 +192,17 @@ const DOORS: &[Door] = &[
 ];
 
 /// Files that may say `unsafe`.
-const UNSAFE_FILES: &[&str] = &["src/process/guard/kernel.rs", "src/store/lease.rs"];
+const UNSAFE_FILES: &[&str] = &["crates/process/src/guard/kernel.rs", "crates/store/src/lease.rs"];
 const LINES_MAX: usize = 500;
 /// Longer files, with the lines that they may have at most.
 const LONG_FILES: &[(&str, usize)] = &[];
 /// Packages that are `no_std`, and all that each may depend on.
 const PURE_PACKAGES: &[(&str, &[&str])] = &[
+    ("crates/doc", &["schemars", "serde"]),
     (
-        "core",
+        "crates/core",
         &[
+            "descent-doc",
             "immutable-chunkmap",
             "jiff",
             "num-bigint",
@@ -174,7 +215,8 @@ const PURE_PACKAGES: &[(&str, &[&str])] = &[
             "thiserror",
         ],
     ),
-    ("migrate", &["descent-core"]),
+    ("crates/migrate", &["descent-core"]),
+    ("crates/minds", &["descent-core", "schemars", "serde"]),
 ];
 const SHELL_MUST_USE: &[&str] = &[
     "serde",
@@ -196,6 +238,10 @@ const MACHINE_PATHS: &[&str] = &["/home/", "/root/", "/Users/"];
 #[test]
 fn imports_go_down_the_floors() {
     hold(rules::floors);
+}
+#[test]
+fn a_package_depends_on_packages_below_it() {
+    hold(rules::packages);
 }
 #[test]
 fn no_files_of_a_room_import_one_another() {

@@ -49,16 +49,20 @@ pub(super) fn check(rule: impl Fn(&Path) -> Vec<String>, files: &[(&str, &str)],
 
 #[test]
 fn a_name_from_above_is_seen_however_it_is_written() {
-    let above = "src/store/disk.rs:2: `store` names `driver`, which lives above it";
+    let above = "crates/core/src/state/disk.rs:2: `state` names `step`, which lives above it";
     for code in [
-        "use crate::driver::Loop;",
-        "use crate::{failure::Failure, driver};",
-        "use crate::{\n    failure::{A, B}, driver::Loop};",
-        "fn f() { crate::driver::go() }",
-        "use super::super::driver::Loop;",
-        "pub(crate) use crate::driver as d;",
+        "use crate::step::Loop;",
+        "use crate::{id::AtomId, step};",
+        "use crate::{\n    id::{A, B}, step::Loop};",
+        "fn f() { crate::step::go() }",
+        "use super::super::step::Loop;",
+        "pub(crate) use crate::step as s;",
     ] {
-        check(rules::floors, &[("src/store/disk.rs", &format!("//! Head.\n{code}\n"))], &[above]);
+        check(
+            rules::floors,
+            &[("crates/core/src/state/disk.rs", &format!("//! Head.\n{code}\n"))],
+            &[above],
+        );
     }
 }
 
@@ -66,14 +70,14 @@ fn a_name_from_above_is_seen_however_it_is_written() {
 fn a_sibling_is_a_stranger() {
     check(
         rules::floors,
-        &[("core/src/advice.rs", "use crate::event::Notice;")],
-        &["core/src/advice.rs:1: `advice` names its sibling `event`"],
+        &[("crates/core/src/rating.rs", "use crate::event::Notice;")],
+        &["crates/core/src/rating.rs:1: `rating` names its sibling `event`"],
     );
 }
 
 #[test]
 fn files_that_import_one_another_are_seen_however_they_are_written() {
-    let fault = "src/git/a.rs, src/git/b.rs: import one another";
+    let fault = "crates/workspace/src/git/a.rs, crates/workspace/src/git/b.rs: import one another";
     for code in [
         "use super::b::g;",
         "use crate::git::{a, b::g};",
@@ -86,10 +90,10 @@ fn files_that_import_one_another_are_seen_however_they_are_written() {
         check(
             circles,
             &[
-                ("src/git.rs", "mod a;\nmod b;\npub(crate) use b::g;"),
-                ("src/git/a.rs", code),
-                ("src/git/b.rs", "fn g() { crate::git::a::f() }"),
-                ("src/git/facade.rs", "pub(super) use super::g as h;"),
+                ("crates/workspace/src/git.rs", "mod a;\nmod b;\npub(crate) use b::g;"),
+                ("crates/workspace/src/git/a.rs", code),
+                ("crates/workspace/src/git/b.rs", "fn g() { crate::git::a::f() }"),
+                ("crates/workspace/src/git/facade.rs", "pub(super) use super::g as h;"),
             ],
             &[fault],
         );
@@ -101,13 +105,15 @@ fn a_circle_of_three_files_is_one_fault() {
     check(
         circles,
         &[
-            ("core/src/state.rs", "mod a;\nmod b;\nmod d;"),
-            ("core/src/state/a.rs", "use super::b::B;"),
-            ("core/src/state/b.rs", "use super::b::c::C;"),
-            ("core/src/state/b/c.rs", "use crate::state::a;"),
-            ("core/src/state/d.rs", "use super::a::A;"),
+            ("crates/core/src/state.rs", "mod a;\nmod b;\nmod d;"),
+            ("crates/core/src/state/a.rs", "use super::b::B;"),
+            ("crates/core/src/state/b.rs", "use super::b::c::C;"),
+            ("crates/core/src/state/b/c.rs", "use crate::state::a;"),
+            ("crates/core/src/state/d.rs", "use super::a::A;"),
         ],
-        &["core/src/state/a.rs, core/src/state/b.rs, core/src/state/b/c.rs: import"],
+        &[
+            "crates/core/src/state/a.rs, crates/core/src/state/b.rs, crates/core/src/state/b/c.rs: import",
+        ],
     );
 }
 
@@ -116,13 +122,16 @@ fn a_file_and_its_parts_other_rooms_and_tests_make_no_circle() {
     check(
         circles,
         &[
-            ("src/git.rs", "mod a;\nuse a::f;\npub struct Git;"),
-            ("src/git/a.rs", "use super::Git;\nuse std::fmt;\nfn f() { Git::new() }"),
-            ("src/git/b.rs", "use super::a;\n// super::c::C\nfn f() { a::f() }"),
-            ("src/git/c.rs", "use super::b;"),
-            ("src/git/c/tests.rs", "use super::super::b;"),
-            ("src/git/a/d.rs", "#[cfg(test)]\nuse super::super::c;"),
-            ("src/store.rs", "use crate::git::Git;"),
+            ("crates/workspace/src/git.rs", "mod a;\nuse a::f;\npub struct Git;"),
+            (
+                "crates/workspace/src/git/a.rs",
+                "use super::Git;\nuse std::fmt;\nfn f() { Git::new() }",
+            ),
+            ("crates/workspace/src/git/b.rs", "use super::a;\n// super::c::C\nfn f() { a::f() }"),
+            ("crates/workspace/src/git/c.rs", "use super::b;"),
+            ("crates/workspace/src/git/c/tests.rs", "use super::super::b;"),
+            ("crates/workspace/src/git/a/d.rs", "#[cfg(test)]\nuse super::super::c;"),
+            ("crates/store/src/lib.rs", "use crate::git::Git;"),
         ],
         &[],
     );
@@ -131,8 +140,12 @@ fn a_file_and_its_parts_other_rooms_and_tests_make_no_circle() {
 #[test]
 fn names_from_below_and_of_the_same_room_are_free() {
     let text = "use crate::doc::Node;\nuse crate::state::Task;\nuse super::check;\nuse super::super::id::AtomId;";
-    check(rules::floors, &[("core/src/state/decode.rs", text)], &[]);
-    check(rules::floors, &[("src/main.rs", "use crate::cli;"), ("core/src/lib.rs", "")], &[]);
+    check(rules::floors, &[("crates/core/src/state/decode.rs", text)], &[]);
+    check(
+        rules::floors,
+        &[("src/main.rs", "use crate::cli;"), ("crates/core/src/lib.rs", "")],
+        &[],
+    );
 }
 
 #[test]
@@ -146,43 +159,59 @@ mod tests { use crate::step::Step; fn f(x: [u8; 3]) { "}"; x; } }
 #[cfg(test)]
 use crate::owed::Owed;
 "###;
-    check(rules::floors, &[("core/src/doc.rs", text)], &[]);
-    check(rules::floors, &[("core/src/doc/tests.rs", "use crate::step::Step;")], &[]);
+    check(rules::floors, &[("crates/core/src/id.rs", text)], &[]);
+    check(rules::floors, &[("crates/core/src/id/tests.rs", "use crate::step::Step;")], &[]);
 }
 
 #[test]
 fn code_after_a_test_item_counts_again() {
     let text = "#[cfg(test)]\nmod tests;\nuse crate::step::Step;";
-    let fault = "core/src/doc.rs:3: `doc` names `step`, which lives above it";
-    check(rules::floors, &[("core/src/doc.rs", text)], &[fault]);
+    let fault = "crates/core/src/id.rs:3: `id` names `step`, which lives above it";
+    check(rules::floors, &[("crates/core/src/id.rs", text)], &[fault]);
 }
 
 #[test]
 fn a_room_that_is_not_in_the_table_is_asked_about() {
     check(
         rules::floors,
-        &[("src/attic.rs", ""), ("src/git.rs", "use crate::attic::Box;")],
-        &["src/attic.rs: room `attic` is on no floor", "src/git.rs:1: `crate::attic` is on no"],
+        &[("src/attic.rs", ""), ("src/cli.rs", "use crate::attic::Box;")],
+        &[
+            "src/attic.rs: room `attic` is on no floor",
+            "src/cli.rs:1: `crate::attic` is on no",
+        ],
+    );
+}
+
+#[test]
+fn a_package_that_depends_on_one_above_it_or_has_no_place_is_seen() {
+    let up = "[dependencies]\ndescent-engine.workspace = true\ndescent-core.workspace = true\n";
+    check(
+        rules::packages,
+        &[("crates/store/Cargo.toml", up), ("crates/attic/Cargo.toml", "")],
+        &["crates/attic: is not in the table", "crates/store/Cargo.toml: `descent-engine` lives"],
     );
 }
 
 #[test]
 fn a_package_that_could_do_io_is_seen() {
-    let pure = |root: &Path| rules::pure_packages(root, &[("core", &["serde"])]);
+    let pure = |root: &Path| rules::pure_packages(root, &[("crates/core", &["serde"])]);
     let manifest = "[dependencies]\nserde = \"1\"\ntokio.workspace = true\n[dev-dependencies]\nproptest = \"1\"";
     let lib = "#![no_std]\n//! Head.\n";
     check(
         pure,
-        &[("core/Cargo.toml", manifest), ("core/src/lib.rs", "//! #![no_std]\nextern crate std;")],
         &[
-            "core/src/lib.rs: `#![no_std]`",
-            "core/Cargo.toml: `tokio`",
-            "core/src/lib.rs:2: takes std back",
+            ("crates/core/Cargo.toml", manifest),
+            ("crates/core/src/lib.rs", "//! #![no_std]\nextern crate std;"),
+        ],
+        &[
+            "crates/core/src/lib.rs: `#![no_std]`",
+            "crates/core/Cargo.toml: `tokio`",
+            "crates/core/src/lib.rs:2: takes std back",
         ],
     );
     let sound = "[dependencies]\nserde = \"1\"\n[dev-dependencies]\nproptest = \"1\"";
     let tested = format!("{lib}#[cfg(test)]\nextern crate std;\n");
-    check(pure, &[("core/Cargo.toml", sound), ("core/src/lib.rs", &tested)], &[]);
+    check(pure, &[("crates/core/Cargo.toml", sound), ("crates/core/src/lib.rs", &tested)], &[]);
 }
 
 #[test]
@@ -202,12 +231,12 @@ fn only_a_door_may_open_its_door() {
     check(
         rules::doors,
         &[
-            ("src/store/disk.rs", "fs::write(a, b);"),
-            ("src/workspace/shadow.rs", "fs::create_dir_all(a);"),
-            ("src/process.rs", "Command::new(a);"),
-            ("src/clock.rs", "Instant::now();"),
+            ("crates/store/src/disk.rs", "fs::write(a, b);"),
+            ("crates/workspace/src/places.rs", "fs::create_dir_all(a);"),
+            ("crates/process/src/lib.rs", "Command::new(a);"),
+            ("crates/system/src/clock.rs", "Instant::now();"),
             ("src/render.rs", "println!();"),
-            ("src/git.rs", "fs::read(a); GitCommand::new(a); my_println!();"),
+            ("crates/workspace/src/git.rs", "fs::read(a); GitCommand::new(a); my_println!();"),
         ],
         &[],
     );
@@ -216,9 +245,9 @@ fn only_a_door_may_open_its_door() {
 #[test]
 fn unsafe_and_unwrap_are_seen_in_code_alone() {
     let text = "fn f() { unsafe { g().unwrap() } }\n#![deny(unsafe_code)] // unsafe\n#[cfg(test)]\nfn t() { g().unwrap() }";
-    let files = [("core/src/doc.rs", text)];
-    check(rules::no_unsafe, &files, &["core/src/doc.rs:1:"]);
-    check(rules::no_unwrap, &files, &["core/src/doc.rs:1:"]);
+    let files = [("crates/core/src/id.rs", text)];
+    check(rules::no_unsafe, &files, &["crates/core/src/id.rs:1:"]);
+    check(rules::no_unwrap, &files, &["crates/core/src/id.rs:1:"]);
 }
 
 #[test]
@@ -323,7 +352,7 @@ fn a_planted_bug_that_names_no_test_is_a_fault() {
         bugs::planted_bugs,
         &[
             ("scripts/planted/one.patch", patch),
-            ("src/store/tests/power/scenes.rs", "#[test]\nfn a_cut_in_commits() {}"),
+            ("crates/store/src/tests/power/scenes.rs", "#[test]\nfn a_cut_in_commits() {}"),
             ("tests/it/steer/stop.rs", "#[test]\nfn all_end() {}"),
         ],
         &[
@@ -339,7 +368,7 @@ fn a_type_name_that_stands_twice_in_a_package_is_seen_and_two_packages_are_apart
     let other = ("src/b.rs", "pub(crate) enum Room {}\n");
     let doubled = "src/a.rs:1: `Room` is a type of src/b.rs:1 too";
     check(words::type_names, &[one, other], &[doubled]);
-    let far = ("core/src/b.rs", "pub struct Room;\n");
+    let far = ("crates/core/src/b.rs", "pub struct Room;\n");
     check(words::type_names, &[one, far], &[]);
     let empty = ("src/a.rs", "struct Told;\n");
     check(words::type_names, &[empty], &["src/a.rs:1: `Told` says nothing"]);
@@ -356,8 +385,8 @@ fn an_id_that_is_any_number_is_seen() {
     let code = "pub type Ix = usize;\ntype Texts = Vec<String>;\n";
     check(
         words::no_bare_ids,
-        &[("core/src/a.rs", code)],
-        &["core/src/a.rs:1: `Ix` is any `usize`"],
+        &[("crates/core/src/a.rs", code)],
+        &["crates/core/src/a.rs:1: `Ix` is any `usize`"],
     );
 }
 
@@ -380,7 +409,7 @@ fn a_figure_that_rises_is_seen_and_one_that_falls_is_to_be_taken_in() {
         check(falling::lines, &files, &faults);
     }
     let files = |table| {
-        let (one, two) = (("src/a/key.rs", "//! A.\n"), ("core/src/b/key.rs", "//! B.\n"));
+        let (one, two) = (("src/a/key.rs", "//! A.\n"), ("crates/core/src/b/key.rs", "//! B.\n"));
         [one, two, ("src/other.rs", ""), ("tests/tidy/names.txt", table)]
     };
     check(falling::names, &files("key.rs 2\n"), &[]);

@@ -5,8 +5,7 @@ use std::path::Path;
 use super::planted::check;
 use super::tree::{files_below, read};
 
-const FOLDERS: &[&str] =
-    &["core/src", "core/tests", "fixtures/agents", "migrate/src", "scripts", "src", "tests"];
+const FOLDERS: &[&str] = &["crates", "fixtures/agents", "scripts", "src", "tests"];
 const WORDS_MAX: usize = 30;
 /// Words that begin a sentence with its object, unless it is a question.
 const INVERTED: &[&str] = &["Of", "What", "Where"];
@@ -80,8 +79,8 @@ fn a_long_sentence_of_a_comment_is_seen_wherever_its_lines_end() {
     let list = format!("// {}\n// - {}\n", words(20), words(20));
     check(
         |root| comments(root, &[]),
-        &[("core/src/a.rs", &long), ("src/b.rs", &at_most), ("tests/c.rs", &list)],
-        &["core/src/a.rs:2: 31 words: One word"],
+        &[("crates/core/src/a.rs", &long), ("src/b.rs", &at_most), ("tests/c.rs", &list)],
+        &["crates/core/src/a.rs:2: 31 words: One word"],
     );
 }
 

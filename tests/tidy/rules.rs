@@ -6,18 +6,35 @@ use super::text::{dependencies, has_word, is_ident, modules_of, numbered, paths_
 use super::tree::{
     Source, everything, files_below, files_in, is_listed, production, read, sources,
 };
-use super::{
-    CORE_FLOORS, DOORS, LINES_MAX, MACHINE_PATHS, MIGRATE_FLOORS, SHELL_FLOORS, SHELL_MUST_USE,
-    UNSAFE_FILES,
-};
+use super::{DOORS, LINES_MAX, MACHINE_PATHS, PACKAGES, SHELL_MUST_USE, UNSAFE_FILES};
 
 pub(crate) fn floors(root: &Path) -> Vec<String> {
     let mut faults = Vec::new();
-    for (folder, table) in
-        [("core/src", CORE_FLOORS), ("migrate/src", MIGRATE_FLOORS), ("src", SHELL_FLOORS)]
-    {
-        for source in sources(root, folder) {
-            faults.extend(climbs(&source, &modules_of(&source.path, folder), table));
+    for package in PACKAGES.iter().filter(|package| !package.floors.is_empty()) {
+        let folder = package.sources();
+        for source in sources(root, &folder) {
+            faults.extend(climbs(&source, &modules_of(&source.path, &folder), package.floors));
+        }
+    }
+    faults
+}
+
+/// A package depends on earlier ones only, and each has its place in the table.
+pub(crate) fn packages(root: &Path) -> Vec<String> {
+    let place = |name: &str| PACKAGES.iter().position(|package| package.name == name);
+    let mut faults = Vec::new();
+    for name in files_in(&root.join("crates")) {
+        if place(&name).is_none() {
+            faults.push(format!("crates/{name}: is not in the table in tests/tidy/main.rs"));
+        }
+    }
+    for (own, package) in PACKAGES.iter().enumerate() {
+        let manifest = package.folder() + "Cargo.toml";
+        for used in dependencies(&read(&root.join(&manifest))) {
+            let below = used.strip_prefix("descent-").and_then(place);
+            if below.is_some_and(|below| below >= own) {
+                faults.push(format!("{manifest}: `{used}` lives above it"));
+            }
         }
     }
     faults
@@ -164,8 +181,9 @@ pub(crate) fn sizes(root: &Path, long: &[(&str, usize)]) -> Vec<String> {
 }
 
 pub(crate) fn ten_packages(root: &Path) -> Vec<String> {
-    let used = dependencies(&read(&root.join("Cargo.toml")));
-    let missing = SHELL_MUST_USE.iter().filter(|name| !used.contains(**name));
+    let manifests = PACKAGES.iter().map(|package| root.join(package.folder() + "Cargo.toml"));
+    let used: Vec<String> = manifests.flat_map(|manifest| dependencies(&read(&manifest))).collect();
+    let missing = SHELL_MUST_USE.iter().filter(|name| !used.iter().any(|used| used == *name));
     missing.map(|name| format!("Cargo.toml: `{name}` is not among the dependencies")).collect()
 }
 

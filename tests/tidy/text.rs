@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-/// `src/cli/run.rs` is `["cli", "run"]`; `src/git/mod.rs` is `["git"]`.
+/// `src/cli/run.rs` is `["cli", "run"]`; `crates/workspace/src/git/mod.rs` is `["git"]`.
 pub(crate) fn modules_of<'a>(path: &'a str, folder: &str) -> Vec<&'a str> {
     let inner = path.strip_prefix(folder).unwrap_or(path).trim_start_matches('/');
     inner.trim_end_matches(".rs").trim_end_matches("/mod").split('/').collect()

@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 
+use super::PACKAGES;
 use super::text::{without_tests, without_words};
 
 /// One `.rs` file: as written, and with comments, literals and test code blanked, line by line.
@@ -13,13 +14,12 @@ pub(crate) struct Source {
 }
 
 pub(crate) fn production(root: &Path) -> Vec<Source> {
-    let folders = ["core/src", "migrate/src", "src"].into_iter();
-    folders.flat_map(|folder| sources(root, folder)).collect()
+    PACKAGES.iter().flat_map(|package| sources(root, &package.sources())).collect()
 }
 
 pub(crate) fn everything(root: &Path) -> Vec<Source> {
-    let folders = ["core/src", "core/tests", "fixtures/agents", "migrate/src", "src", "tests"];
-    folders.iter().flat_map(|folder| sources(root, folder)).collect()
+    let folders = ["crates", "fixtures/agents", "src", "tests"].iter();
+    folders.flat_map(|folder| sources(root, folder)).collect()
 }
 
 pub(crate) fn sources(root: &Path, folder: &str) -> Vec<Source> {

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::tree::{Source, sources};
+use super::PACKAGES;
+use super::tree::{Source, production, sources};
 
 /// Types whose name is a bare participle, or says nothing of their content.
 const EMPTY_NAMES: &[&str] = &[
@@ -45,7 +46,6 @@ const EMPTY_NAMES: &[&str] = &[
     "What",
     "Worn",
 ];
-const PACKAGES: &[&str] = &["core/src", "migrate/src", "src"];
 
 /// A type, by where it is declared.
 struct Declaration {
@@ -56,10 +56,11 @@ struct Declaration {
 /// No type name stands twice in a package.
 pub(crate) fn type_names(root: &Path) -> Vec<String> {
     let mut faults = Vec::new();
-    for package in PACKAGES {
+    // The crates that cannot do I/O, the migration, and the shell.
+    for packages in [&PACKAGES[..3], &PACKAGES[3..4], &PACKAGES[4..]] {
         let mut places: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        let all = sources(root, package);
-        for one in all.iter().flat_map(declarations) {
+        let all = packages.iter().flat_map(|package| sources(root, &package.sources()));
+        for one in all.flat_map(|source| declarations(&source)) {
             if EMPTY_NAMES.contains(&one.name.as_str()) {
                 faults.push(format!(
                     "{}: `{}` says nothing of what it is: name it by a noun",
@@ -102,7 +103,7 @@ fn declarations(source: &Source) -> Vec<Declaration> {
 /// No parameter takes a tuple apart, which hides values that may be swapped: parameters of their own, or a struct,
 /// name them.
 pub(crate) fn tuple_parameters(root: &Path) -> Vec<String> {
-    let all = PACKAGES.iter().flat_map(|package| sources(root, package));
+    let all = production(root).into_iter();
     let faults = |source: Source| {
         let path = &source.path;
         let lines = tuples_in(&source.code).into_iter();
@@ -143,7 +144,7 @@ fn tuples_in(code: &str) -> Vec<usize> {
 pub(crate) fn no_bare_ids(root: &Path) -> Vec<String> {
     let primitives = ["usize", "u8", "u16", "u32", "u64", "i32", "i64", "String", "&'static str"];
     let mut faults = Vec::new();
-    for source in PACKAGES.iter().flat_map(|package| sources(root, package)) {
+    for source in production(root) {
         for (n, line) in source.code.lines().enumerate() {
             let Some((name, type_)) = alias(line) else {
                 continue;

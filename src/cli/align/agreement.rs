@@ -20,19 +20,17 @@ use super::{
     proposed::{self, DraftDecision, GivenProfile},
     questions, unchanged,
 };
-use crate::{
-    config::Config,
-    failure::{Failure, quoted},
-    ops::{
-        self,
-        agents::{AgentLook, AgentUse},
-        align::{AgreementDraft, existing, is_same, refuse_unfinished},
-        evaluate::CheckBench,
-    },
-    process::programs,
-    store::StatePlace,
-    workspace::{Size, Workspaces},
+use descent_agent::config::Config;
+use descent_engine::ops::{
+    self,
+    agents::{AgentLook, AgentUse},
+    align::{AgreementDraft, existing, is_same, refuse_unfinished},
+    evaluate::CheckBench,
 };
+use descent_process::programs;
+use descent_store::StatePlace;
+use descent_system::failure::{Failure, quoted};
+use descent_workspace::{Size, Workspaces};
 
 /// How often a proposal is edited at most.
 const EDITED_MAX: usize = 1_000;

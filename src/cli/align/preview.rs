@@ -15,11 +15,9 @@ use descent_core::{
     world::World,
 };
 
-use crate::{
-    ops::{align::agreement_view::AgreementView, compare::OFFERS_MAX, evaluate},
-    phrase,
-    render::{self, Line, Meaning, Page},
-};
+use crate::render::{self, Line, Meaning, Page};
+use descent_engine::ops::{align::agreement_view::AgreementView, compare::OFFERS_MAX, evaluate};
+use descent_system::phrase;
 
 /// Columns of a page.
 pub(super) const WIDTH: usize = 80;

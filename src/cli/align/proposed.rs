@@ -28,21 +28,22 @@ use super::{
     questions,
     reading::{AlignRefusal, DraftText, read},
 };
-use crate::{
-    clock,
-    config::Config,
-    failure::{Failure, exit, quoted},
-    files,
+use crate::render::{self, Bounds, Line, Meaning, Page};
+use descent_agent::config::Config;
+use descent_engine::{
     ops::{
         align::not_aligned,
         aligner::{Aligner, AlignerQuestion, AligningTask},
         outside::Profiler,
     },
-    phrase,
     plan_file::{Notation, PlanFile},
-    render::{self, Bounds, Line, Meaning, Page},
-    workspace::cache_dir,
 };
+use descent_system::{
+    clock,
+    failure::{Failure, exit, quoted},
+    files, phrase,
+};
+use descent_workspace::cache_dir;
 
 /// A person's decision about a draft.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

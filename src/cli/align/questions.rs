@@ -17,17 +17,19 @@ use super::{
     AlignArgs, preview,
     reading::{DraftText, missing_of_step},
 };
-use crate::{
-    config::Config,
-    failure::{Failure, exit, quoted},
+use crate::render::Out;
+use descent_agent::config::Config;
+use descent_engine::{
     ops::{
         agents,
         align::{not_aligned, survey_of},
         compare::CheckoutComparison,
     },
-    phrase,
-    render::Out,
     survey::{Proposal, Survey},
+};
+use descent_system::{
+    failure::{Failure, exit, quoted},
+    phrase,
 };
 
 /// Checks and steps at most that are asked for.

@@ -18,10 +18,8 @@ use super::{
     super::{constraints, context::Context},
     AlignArgs,
 };
-use crate::{
-    failure::{Failure, quoted},
-    plan_file::{self, Notation, PlanFile},
-};
+use descent_engine::plan_file::{self, Notation, PlanFile};
+use descent_system::failure::{Failure, quoted};
 
 /// An agreement that is no file of the person's.
 #[derive(Debug)]

@@ -23,17 +23,16 @@ use crate::{
         context::{Context, runtime},
         help,
     },
-    clock, config,
-    failure::Failure,
-    ops::{
-        self,
-        aligner::{Aligner, AlignerQuestion, AligningTask},
-        redirect::{OpenRedirect, RedirectOrder},
-    },
-    phrase,
     render::{self, Bounds},
-    store::Store,
 };
+use descent_agent::config;
+use descent_engine::ops::{
+    self,
+    aligner::{Aligner, AlignerQuestion, AligningTask},
+    redirect::{OpenRedirect, RedirectOrder},
+};
+use descent_store::Store;
+use descent_system::{clock, failure::Failure, phrase};
 
 const HOW: &str = "\
 say what shall be another, by the flags of descent redirect, such as

@@ -16,18 +16,19 @@ use descent_core::{
 use super::HELP;
 use crate::{
     cli::status as status_command,
+    render::{self, Line, Meaning, watch::WatchScene},
+};
+use descent_engine::{
     events::HappenedEvent,
-    failure::Failure,
     ops::{
         diff,
         liveness::waits_for,
         result::ResultTree,
         watch::{Lookout, WatchReport, newest_attempt, output_tail},
     },
-    phrase,
-    render::{self, Line, Meaning, watch::WatchScene},
-    store::Store,
 };
+use descent_store::Store;
+use descent_system::{failure::Failure, phrase};
 
 /// Events that are kept for the screen.
 const EVENTS_MAX: usize = 500;

@@ -21,23 +21,20 @@ use crate::{
         context::{Context, runtime, signals},
         steer::UNCHANGED,
     },
-    clock,
-    failure::Failure,
-    ops::{
-        self,
-        steer::{AnswerRequest, SteeringOrder},
-        stop::{StopOutcome, StopRequest},
-        watch::{Lookout, WatchReport, newest_attempt, output_tail},
-    },
-    phrase,
-    process::editor,
     render::{
         Line, Meaning,
         watch::{PASTED, Screen, Theme, draw, draw_page},
     },
-    signal::Signal,
-    store::Store,
 };
+use descent_engine::ops::{
+    self,
+    steer::{AnswerRequest, SteeringOrder},
+    stop::{StopOutcome, StopRequest},
+    watch::{Lookout, WatchReport, newest_attempt, output_tail},
+};
+use descent_process::editor;
+use descent_store::Store;
+use descent_system::{clock, failure::Failure, phrase, signal::Signal};
 
 /// How long a key is waited for; then it is looked again.
 const WAIT: Duration = Duration::from_millis(100);

@@ -1,6 +1,6 @@
 //! The form of an answer costs nothing: checks decide, whatever an agent says, and however it is talked with.
 //!
-//! Not here: when the tree before is measured too (`core/tests/agents/doubted`).
+//! Not here: when the tree before is measured too (`crates/core/tests/agents/doubted`).
 
 use std::{collections::BTreeSet, fs};
 

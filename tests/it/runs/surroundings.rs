@@ -15,7 +15,7 @@ use crate::{
 
 /// The names that are passed on by default, from the list itself.
 fn names() -> Vec<&'static str> {
-    let source = include_str!("../../../src/process/environment.rs");
+    let source = include_str!("../../../crates/process/src/environment.rs");
     let (_, list) = source.split_once("const NAMES: &str = \"").unwrap();
     let (list, _) = list.split_once("\";").unwrap();
     let names: Vec<&str> = list.split_ascii_whitespace().collect();

@@ -1,0 +1,395 @@
+//! Attempts by an agent that is talked with: its sessions, its turns, and the outcome of it all.
+//!
+//! Invariant: what an agent says about its own work decides nothing; its exit code means nothing.
+
+use std::{path::Path, time::Duration};
+
+use descent_core::{
+    event::{AgentEnd, AgentLack, Clarity, Outcome},
+    verdict::CommandEnd,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    AgentError, AttemptJob, EXCERPT_BYTES_MAX, TalkWay, TalkingAgent,
+    acp::AcpTalk,
+    answer,
+    answer::Repairs,
+    completed,
+    directory::{Inputs, SessionRecord},
+    environment,
+    headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
+    heard::{EarlierUsage, Heard, HeardSoFar},
+    report, shell,
+    talk::{TalkLimits, Talked, talk},
+};
+use crate::config::{
+    agent::{Acp, Dialect, Headless},
+    program::{ProgramLook, find_program, is_relative},
+};
+use descent_process::{Capture, Job, JobEnd, JobRecord, SpawnError, Timer};
+
+/// Told to an agent whose session goes on after a kill of the loop.
+const GO_ON: &str = "You were cut off. Go on from where you were: look at what is there, finish the task, \
+                     and end with your answer as it was asked for.";
+
+/// The first pause before an agent goes on whose provider went down while it was at work; each further one is twice as
+/// long.
+const OUTAGE_FIRST: Duration = Duration::from_secs(2);
+const OUTAGE_LONGEST: Duration = Duration::from_secs(300);
+/// All such pauses of an attempt at most. Then its work is lost, and it waits as one that had not begun.
+const OUTAGES_MAX: Duration = Duration::from_secs(1_200);
+
+/// One start of an agent's process.
+struct Turn {
+    words: String,
+    resume: Option<String>,
+}
+
+/// Talks with an agent until it has an answer or cannot have one; `None` if it was cancelled.
+pub(super) async fn made(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    agent: &TalkingAgent,
+    cancel: &CancellationToken,
+) -> Result<Option<Outcome>, AgentError> {
+    if let Some(missing) = agent.missing(&attempt.context.cwd) {
+        return Ok(Some(missing));
+    }
+    let since = Timer::start();
+    let log = attempt.context.dir.join("output.log");
+    let mut turn = first_turn(attempt, agent);
+    let mut is_going_on = turn.resume.is_some();
+    let mut paused = Duration::ZERO;
+    let earlier = if is_going_on {
+        EarlierUsage::OfThisSession(attempt.usage.before())
+    } else {
+        EarlierUsage::OfOtherSessions(attempt.usage.before())
+    };
+    let heard = Heard::new(&log, earlier)
+        .map_err(|source| AgentError::Unwritable { path: log.clone(), source })?;
+    attempt.usage.follow(&heard);
+    let result = inputs.result();
+    let mut repairs = Repairs::new(attempt, move || result.exists());
+    loop {
+        let heard = &heard;
+        let started = Started { attempt, inputs, agent, heard, cancel, since, paused };
+        let talked = match started.talk(turn, &mut repairs).await {
+            Ok(Some(talked)) => talked,
+            Ok(None) => return Ok(None),
+            Err(SpawnError::Log { path, source }) => {
+                return Err(AgentError::Unwritable { path, source });
+            }
+            Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
+            // Its workspace went after it was looked at.
+            Err(SpawnError::NoDirectory(_)) if is_going_on => return Err(AgentError::NoSession),
+            Err(error) => {
+                let how = CommandEnd::NotRun(format!("{error} ({})", error.hint()));
+                return Ok(Some(Outcome::ended(how, 0)));
+            }
+        };
+        if is_going_on && heard.with(|heard| heard.is_session_unknown()) {
+            return Err(AgentError::NoSession);
+        }
+        is_going_on = false;
+        let session = heard.with(|heard| heard.session.clone());
+        let again = session.filter(|_| agent.agent.transport.goes_on() && !talked.is_timed_out);
+        // As long as all before it, and the first.
+        let pause = (paused + OUTAGE_FIRST).min(OUTAGE_LONGEST);
+        let may_pause = again.is_some() && paused + pause <= OUTAGES_MAX;
+        let words = match again {
+            Some(_) if may_pause && heard.with(|heard| heard.was_cut_off()) => {
+                let line = format!("[waits {} s: its provider is down]\n", pause.as_secs());
+                heard.with(|heard| heard.log(&line));
+                heard.with(HeardSoFar::next_process);
+                tokio::select! {
+                    () = cancel.cancelled() => return Ok(None),
+                    () = tokio::time::sleep(pause) => {}
+                }
+                (paused, is_going_on) = (paused + pause, true);
+                Some(GO_ON.to_owned())
+            }
+            Some(_) => repairs.next(heard),
+            None => None,
+        };
+        match (words, again) {
+            (Some(words), Some(session)) => {
+                turn = Turn { words, resume: Some(session) };
+            }
+            _ => {
+                let mut outcome = outcome(attempt, inputs, heard, talked.is_timed_out, since);
+                outcome.agent_end = outcome.agent_end.map(|end| with_mend(end, agent));
+                return Ok(Some(outcome));
+            }
+        }
+    }
+}
+
+fn first_turn(attempt: &AttemptJob<'_>, agent: &TalkingAgent) -> Turn {
+    let session = attempt.session.as_ref();
+    match session.filter(|session| session.agent == agent.agent.name.as_str()) {
+        Some(session) if agent.agent.transport.goes_on() => {
+            Turn { words: GO_ON.to_owned(), resume: Some(session.session.clone()) }
+        }
+        _ => Turn { words: attempt.prompt.clone(), resume: None },
+    }
+}
+
+impl TalkingAgent {
+    /// The outcome of an attempt whose agent is not installed. A plan or an edit in mid-run may name such a one.
+    /// A relative path is looked for in the workspace.
+    fn missing(&self, cwd: &Path) -> Option<Outcome> {
+        let program = self.agent.program();
+        let is_missing = find_program(program, &self.env.path_in(cwd)) == ProgramLook::Missing
+            || is_relative(program) && !cwd.join(program).exists();
+        if !is_missing {
+            return None;
+        }
+        let install = self.agent.preset.map(|preset| &*preset.install);
+        Some(shell::missing(cwd, program, install))
+    }
+
+    fn dialect(&self) -> Option<Dialect> {
+        match &self.way {
+            TalkWay::Headless(headless) => Some(headless.dialect),
+            TalkWay::Acp(_) => None,
+        }
+    }
+}
+
+/// An attempt that was started, with all that each of its processes needs.
+struct Started<'a> {
+    attempt: &'a AttemptJob<'a>,
+    inputs: &'a Inputs,
+    agent: &'a TalkingAgent,
+    heard: &'a Heard,
+    cancel: &'a CancellationToken,
+    since: Timer,
+    /// The pauses so far, which are no time of the attempt.
+    paused: Duration,
+}
+
+impl Started<'_> {
+    async fn talk(&self, turn: Turn, repairs: &mut Repairs) -> Result<Option<Talked>, SpawnError> {
+        match &self.agent.way {
+            TalkWay::Headless(headless) => self.headless(headless, turn, repairs).await,
+            TalkWay::Acp(acp) => self.acp(acp, turn, repairs).await,
+        }
+    }
+
+    async fn headless(
+        &self,
+        headless: &Headless,
+        turn: Turn,
+        repairs: &mut Repairs,
+    ) -> Result<Option<Talked>, SpawnError> {
+        let access = self.agent.access;
+        let argv = match &turn.resume {
+            Some(session) => headless.go_on(access, session).unwrap_or_default(),
+            None => {
+                let session = uuid::Uuid::now_v7().to_string();
+                if headless.session.is_some() {
+                    self.keep_session(&session);
+                }
+                headless.start(access, &session)
+            }
+        };
+        let job = self.process(&argv);
+        let conversation = HeadlessTalk {
+            dialect: match headless.dialect {
+                Dialect::ClaudeStreamJson => Box::<ClaudeStreamJson>::default(),
+                Dialect::CodexExecJson => Box::new(CodexExecJson),
+                Dialect::Text => Box::new(PlainText),
+            },
+            prompt: turn.words,
+            repairs,
+            on_session: &|session: &str| self.keep_session(session),
+        };
+        self.run(job, conversation).await
+    }
+
+    async fn acp(
+        &self,
+        acp: &Acp,
+        turn: Turn,
+        repairs: &mut Repairs,
+    ) -> Result<Option<Talked>, SpawnError> {
+        let meta = acp.session_meta.as_deref().and_then(|meta| serde_json::from_str(meta).ok());
+        let conversation = AcpTalk {
+            cwd: self.attempt.context.cwd.clone(),
+            prompt: turn.words,
+            access: self.agent.access,
+            mode: acp.modes.of(self.agent.access).map(str::to_owned),
+            meta,
+            resume: turn.resume,
+            repairs,
+            on_session: &|session: &str| self.keep_session(session),
+        };
+        self.run(self.process(&acp.argv), conversation).await
+    }
+
+    async fn run(
+        &self,
+        job: Job,
+        conversation: impl super::talk::Conversation,
+    ) -> Result<Option<Talked>, SpawnError> {
+        let limits = &self.agent.agent.limits;
+        let limits = TalkLimits {
+            first_event: limits.first_event,
+            idle: limits.idle,
+            total: (self.attempt.context.timeout + self.paused)
+                .saturating_sub(self.since.elapsed()),
+            after_result: limits.after_result,
+        };
+        // Without that file a sweep still finds the job by its mark.
+        let note = |started: &JobRecord| drop(self.inputs.note_started(started));
+        let programs = self.attempt.context.programs;
+        let talked =
+            talk(job, limits, conversation, self.heard, programs, self.cancel, note).await?;
+        if let Some(talked) = &talked {
+            let is_text = self.agent.dialect() == Some(Dialect::Text);
+            // Text has no event that could be missing: such an agent has nothing to say.
+            let may_be_silent = is_text && talked.result.how == JobEnd::Exit(0);
+            self.heard.with(|heard| end_without_word(heard, talked, may_be_silent));
+        }
+        Ok(talked)
+    }
+
+    /// The process of an agent. Its standard error goes to the log.
+    fn process(&self, argv: &[String]) -> Job {
+        let context = &self.attempt.context;
+        let quoted = shlex::try_join(argv.iter().map(String::as_str));
+        Job {
+            // An argument with a zero byte cannot be passed on; the start reports it.
+            command: format!("exec {}", quoted.unwrap_or_else(|_| argv.join(" "))),
+            cwd: context.cwd.clone(),
+            env: environment(self.attempt, self.inputs, &self.agent.env),
+            timeout: context.timeout,
+            mark: context.mark.clone(),
+            input: None,
+            whole_stdout_bytes_max: 0,
+            log: Some(context.dir.join("errors.log")),
+            reach: self.inputs.reach(),
+        }
+    }
+
+    fn keep_session(&self, session: &str) {
+        if !super::directory::is_fit(session) {
+            return;
+        }
+        self.heard.with(|heard| heard.session(session));
+        let name = self.agent.agent.name.as_str();
+        let intent = self.attempt.context.intent;
+        SessionRecord::new(intent, self.agent.slot, name, session).keep(&self.attempt.context.dir);
+    }
+}
+
+/// An agent that ended without a word of its end broke its protocol.
+pub(super) fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_silent: bool) {
+    if heard.has_ended_well() {
+        return;
+    }
+    let stderr = talked.result.output.tail();
+    if !stderr.trim().is_empty() {
+        heard.log("\n(standard error:)\n");
+        heard.log(&stderr);
+    }
+    if heard.end.is_some() || talked.is_timed_out {
+        return;
+    }
+    if may_be_silent || heard.was_left_unmended() {
+        // It is asked again in another process, else its answer is the fault.
+        heard.end = Some(AgentEnd::Done);
+        return;
+    }
+    if let JobEnd::Signal(signal @ 19..=22) = talked.result.how {
+        heard.end = Some(AgentEnd::Protocol(CommandEnd::Signal(signal).text()));
+        return;
+    }
+    let words = telling_line(&stderr).or_else(|| talked.result.output.last_line());
+    let words = format!("it ended without a result: {}", words.unwrap_or_default());
+    heard.end = Some(match super::trouble::of_error(None, &stderr) {
+        // A warning may speak of a network, too.
+        AgentEnd::Down(_) if super::trouble::outage(&words).is_none() => AgentEnd::Protocol(words),
+        AgentEnd::Protocol(_) => AgentEnd::Protocol(words.trim_end_matches(": ").to_owned()),
+        trouble => trouble,
+    });
+}
+
+/// The last line that speaks of an error: advice may follow it.
+fn telling_line(text: &str) -> Option<String> {
+    let mut lines = text.lines().rev().map(str::trim);
+    let line = lines.find(|line| line.to_lowercase().contains("error"))?;
+    Some(line.to_owned())
+}
+
+/// The outcome of all that was heard.
+pub(super) fn outcome(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    heard: &Heard,
+    is_timed_out: bool,
+    since: Timer,
+) -> Outcome {
+    let given = report::read(&inputs.result());
+    let written = given.as_ref().ok().and_then(Option::as_ref);
+    let written = written.map(|file| file.usage.clone());
+    let mut heard = heard.clone().into_inner();
+    heard.end_line();
+    let usage = Some(heard.usage()).filter(|usage| !usage.is_none());
+    let is_done = heard.end == Some(AgentEnd::Done) && !is_timed_out;
+    let (report, report_fault) = match given {
+        Ok(Some(file)) => (Some(file.report), file.fault),
+        Err(fault) => (None, Some(fault)),
+        // A planner says it only if it cannot plan.
+        Ok(None) if attempt.only_answers() => (None, None),
+        Ok(None) if attempt.budget.is_some() => {
+            let report = answer::report(&heard).ok().map(|read| read.report);
+            let blocked = report.filter(|report| report.clarity == Clarity::Blocked);
+            (blocked, None)
+        }
+        Ok(None) => match answer::report(&heard) {
+            Ok(read) => (Some(read.report), read.fault.filter(|_| is_done)),
+            Err(fault) if is_done => (None, Some(fault)),
+            Err(_) => (None, None),
+        },
+    };
+    let how = match &heard.end {
+        _ if is_timed_out => CommandEnd::TimedOut,
+        Some(AgentEnd::Done) => CommandEnd::Exit(0),
+        _ => CommandEnd::Exit(1),
+    };
+    let ms = u64::try_from(since.elapsed().as_millis()).unwrap_or(u64::MAX);
+    let unheard = Capture::default();
+    let output = heard.output().unwrap_or(&unheard);
+    let outcome = Outcome {
+        excerpt: output.excerpt(EXCERPT_BYTES_MAX),
+        last_line: output.last_line(),
+        stdout: attempt.prints_object().then(|| answer::last_object(heard.answer_text())),
+        report,
+        report_fault,
+        usage: attempt.usage.priced(usage.or(written).unwrap_or_default()),
+        tried: heard.tried.clone(),
+        agent_end: heard.end.clone().filter(|_| !is_timed_out),
+        ..Outcome::ended(how, ms)
+    };
+    completed(outcome, attempt, Some(output))
+}
+
+/// Names the variable that holds a key for this agent and was withheld from it, else the command by which a person logs in.
+fn with_mend(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
+    let AgentEnd::Unavailable { kind, words, .. } = end else {
+        return end;
+    };
+    let preset = agent.agent.preset;
+    let known = preset.iter().flat_map(|preset| &preset.variables);
+    let is_withheld =
+        |name: &&String| agent.env.withheld.contains(name) && !agent.env.passes_on(name);
+    let variable = known.filter(|name| is_withheld(name)).min().cloned();
+    let log_in = preset.filter(|_| kind == AgentLack::Login && variable.is_none());
+    let words = match log_in {
+        Some(preset) => format!("{} (log in: {})", words.trim(), preset.log_in),
+        None => words,
+    };
+    AgentEnd::Unavailable { kind, words: words.trim().to_owned(), variable }
+}

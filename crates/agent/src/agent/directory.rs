@@ -1,0 +1,342 @@
+//! The directory of an attempt's own files, beside the state, and the inputs that are written there for each.
+//!
+//! Invariant: nothing is written through a link that an earlier attempt left, and nobody but the person can read the files.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+};
+
+use descent_core::{
+    event::{
+        AgentEnd, Outcome,
+        record::{self, OutcomeRecord},
+    },
+    state::Intent,
+    verdict::CommandEnd,
+};
+use descent_minds::prompt;
+use serde::{Deserialize, Serialize};
+
+use super::{AgentError, AttemptJob, InputFile};
+use descent_process::{JobRecord, Reach};
+use descent_system::{files, secrets};
+
+pub(super) const PROMPT: &str = "prompt.md";
+pub(super) const BINDINGS: &str = "bindings.json";
+pub(super) const OUTCOME: &str = "outcome.json";
+/// The answers of a model, until the outcome is recorded.
+pub(super) const ANSWERS: &str = "answers.json";
+/// The folder that an attempt may write to. All else beside the state is closed to it.
+pub(super) const OUT: &str = "out";
+
+/// Makes an attempt's own directory and its parent; returns whether it is new, and so empty. It does not make the
+/// directory beside the state. If that is gone, so is the state, and a new directory would keep it from being put back.
+pub(super) fn make(dir: &Path) -> io::Result<bool> {
+    // An attempt can write there, and may have put a link in its place.
+    dir.parent().map_or(Ok(()), files::no_link)?;
+    match files::make_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            dir.parent().map_or(Ok(false), files::make_dir)?;
+            files::make_dir(dir)
+        }
+        made => made,
+    }
+}
+
+/// The same where something else may be in its place: that is removed, a link without what it leads to.
+pub(super) fn make_again(dir: &Path) -> io::Result<bool> {
+    match files::plain_dir(dir) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            dir.parent().map_or(Ok(()), files::no_link)?;
+            files::remove(dir)?;
+        }
+        _ => {}
+    }
+    make(dir)
+}
+
+/// Writes a file of that directory. It is durable when this returns, as are the directory and its parent, which may be as new.
+pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    files::write_durably(path, bytes)?;
+    let mut above = path.ancestors().skip(1).take(2);
+    above.try_for_each(files::sync_dir)
+}
+
+/// Reads a record of an attempt, where its directory is none of a link.
+pub(super) fn read(
+    attempts: &Path,
+    intent: &Intent,
+    name: &str,
+    bytes_max: u64,
+) -> Option<Vec<u8>> {
+    let dir = attempts.join(intent.id.as_str());
+    files::plain_dir(&dir).ok()?;
+    files::read(&dir.join(name), bytes_max).ok()
+}
+
+/// Makes the folder of the result. Anything else in its place is removed, a link without what it leads to.
+pub(super) fn make_out(dir: &Path) -> io::Result<()> {
+    let out = dir.join(OUT);
+    if files::plain_dir(&out).is_err() {
+        files::remove(&out)?;
+        files::make_dir(&out)?;
+    }
+    Ok(())
+}
+
+#[derive(Debug)]
+pub struct Inputs {
+    /// Absolute, since the attempt runs elsewhere.
+    dir: PathBuf,
+    /// The record of its processes, for a loop that starts after a kill.
+    started: PathBuf,
+}
+
+impl Inputs {
+    pub(super) fn write(attempt: &AttemptJob<'_>) -> Result<Self, AgentError> {
+        let dir = &attempt.context.dir;
+        let unwritable = |source| AgentError::Unwritable { path: dir.clone(), source };
+        let inputs = Self {
+            dir: std::path::absolute(dir).map_err(unwritable)?,
+            started: attempt.context.started.clone(),
+        };
+        let cleared = if make_again(dir).map_err(unwritable)? {
+            Ok(())
+        } else {
+            inputs.clear(attempt.session.is_some())
+        };
+        cleared.and_then(|()| inputs.write_all(attempt)).map_err(unwritable)?;
+        Ok(inputs)
+    }
+
+    /// Removes what an earlier try of this attempt left.
+    fn clear(&self, goes_on: bool) -> io::Result<()> {
+        let outcome = self.dir.join(OUTCOME);
+        let whole = self.dir.join(prompt::RESULTS_FOLDER);
+        let left = [self.prompt(), self.bindings(), whole, outcome];
+        left.iter().try_for_each(|path| files::remove(path))?;
+        if goes_on {
+            return Ok(());
+        }
+        let session = self.dir.join(NAME);
+        [self.out(), session].iter().try_for_each(|path| files::remove(path))
+    }
+
+    fn write_all(&self, attempt: &AttemptJob<'_>) -> io::Result<()> {
+        make_out(&self.dir)?;
+        files::write_anew(&self.prompt(), attempt.prompt.as_bytes())?;
+        for file in &attempt.files {
+            self.write_beside(file)?;
+        }
+        if let Some(question) = &attempt.question {
+            files::remove(&self.schema())?;
+            files::write_new(&self.schema(), question.schema.as_bytes())?;
+        }
+        if attempt.only_answers() {
+            return Ok(());
+        }
+        files::write_anew(&self.bindings(), attempt.bindings.as_bytes())
+    }
+
+    /// Writes a file beside the prompt. A name that would lead elsewhere is refused.
+    fn write_beside(&self, file: &InputFile) -> io::Result<()> {
+        let names: Vec<&str> = file.name.split('/').collect();
+        let is_plain = |name: &&str| !["", ".", ".."].contains(name);
+        if names.len() > 2 || !names.iter().all(is_plain) {
+            return Err(io::ErrorKind::InvalidFilename.into());
+        }
+        let path = self.dir.join(&file.name);
+        if let [folder, _] = names[..] {
+            files::make_dir(&self.dir.join(folder))?;
+        }
+        files::remove(&path)?;
+        files::write_new(&path, &file.bytes)
+    }
+
+    /// A file beside the prompt.
+    pub(super) fn beside(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// The JSON Schema of an answer.
+    pub(super) fn schema(&self) -> PathBuf {
+        self.dir.join("schema.json")
+    }
+
+    pub(super) fn prompt(&self) -> PathBuf {
+        self.dir.join(PROMPT)
+    }
+
+    pub(super) fn bindings(&self) -> PathBuf {
+        self.dir.join(BINDINGS)
+    }
+
+    /// The reach of the attempt: its workspace, and the folder of its result.
+    pub(super) fn reach(&self) -> Reach {
+        Reach::Fenced { out: Some(self.out()) }
+    }
+
+    /// The folder that holds the result and nothing else.
+    pub(super) fn out(&self) -> PathBuf {
+        self.dir.join(OUT)
+    }
+
+    pub(super) fn result(&self) -> PathBuf {
+        self.dir.join(RESULT)
+    }
+
+    pub(super) fn note_started(&self, started: &JobRecord) -> io::Result<()> {
+        files::write_anew(&self.started, &serde_json::to_vec(started)?)
+    }
+}
+
+/// The result of an attempt, in its own directory.
+pub(super) const RESULT: &str = "out/result.json";
+
+const BYTES_MAX: u64 = 8 << 20;
+
+/// The outcome with names in the place of secrets. A plan or an answer that holds one is refused whole.
+pub(super) fn without_secrets(mut outcome: Outcome) -> Outcome {
+    if let Some(fault) = outcome.stdout.as_deref().and_then(secrets::fault_of) {
+        outcome.stdout = Some(String::new());
+        outcome.report_fault.get_or_insert(fault);
+    }
+    let texts = [&mut outcome.last_line, &mut outcome.report_fault];
+    let texts = texts.into_iter().flatten();
+    let texts = texts.chain(words_of(&mut outcome.agent_end));
+    let texts = texts.chain(match &mut outcome.how {
+        CommandEnd::NotRun(why) => Some(why),
+        CommandEnd::Exit(_) | CommandEnd::Signal(_) | CommandEnd::TimedOut => None,
+    });
+    texts.chain([&mut outcome.excerpt]).for_each(secrets::hide_in);
+    outcome
+}
+
+fn words_of(end: &mut Option<AgentEnd>) -> Option<&mut String> {
+    match end.as_mut()? {
+        AgentEnd::Refused(words)
+        | AgentEnd::OutOfTurns(words)
+        | AgentEnd::CutShort(words)
+        | AgentEnd::Protocol(words)
+        | AgentEnd::Down(words)
+        | AgentEnd::TooLong(words)
+        | AgentEnd::Unavailable { words, .. } => Some(words),
+        AgentEnd::Done | AgentEnd::Silent { .. } | AgentEnd::Limited { .. } => None,
+    }
+}
+
+/// Records an outcome in the attempt's own directory. If the loop is killed afterwards, the next
+/// one finds it. If repeating the attempt would cost something, the record is durable when this
+/// returns.
+pub fn record(
+    dir: &Path,
+    intent: &Intent,
+    outcome: &Outcome,
+    is_paid: bool,
+) -> Result<(), AgentError> {
+    let outcome = outcome.clone();
+    let record = OutcomeRecord { intent, outcome };
+    let text = record.text();
+    let path = dir.join(OUTCOME);
+    let written = make_again(dir).and_then(|_| match record.outlasts_power(is_paid) {
+        true => write_durably(&path, text.as_bytes()),
+        // After a kill the kernel has the whole record or a part, and a part is void. So no temporary name is needed.
+        false => files::write_anew(&path, text.as_bytes()),
+    });
+    // From here on the outcome counts, and another attempt under this number asks anew.
+    let written = written.and_then(|()| files::remove(&dir.join(ANSWERS)));
+    written.map_err(|source| AgentError::Unwritable { path: dir.to_owned(), source })
+}
+
+/// The outcome of the attempt with this very intent, if it was recorded whole.
+pub fn finished(attempts: &Path, intent: &Intent) -> Option<Outcome> {
+    let bytes = read(attempts, intent, OUTCOME, BYTES_MAX)?;
+    match record::read(intent, &bytes) {
+        Ok(outcome) => Some(outcome),
+        Err(void) => {
+            tracing::info!(attempt = %intent.id, %void, "the record of an attempt is void");
+            None
+        }
+    }
+}
+
+pub(super) const NAME: &str = "session.json";
+const SESSION_BYTES_MAX: u64 = 4096;
+/// Bytes of any id of an agent at most.
+pub(super) const ID_BYTES_MAX: usize = 200;
+
+/// Whether an agent may be given this id again. It becomes an argument of some, so it must not look like an option.
+pub(super) fn is_fit(id: &str) -> bool {
+    let is_length = !id.is_empty() && id.len() <= ID_BYTES_MAX;
+    let is_plain = !id.starts_with('-') && !id.chars().any(char::is_control);
+    is_length && is_plain && secrets::fault_of(id).is_none()
+}
+
+/// A session that an attempt began.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionRecord {
+    attempt: String,
+    context: String,
+    /// The workspace that it works in.
+    pub slot: usize,
+    pub agent: String,
+    /// The id by which the agent knows it.
+    pub session: String,
+}
+
+impl SessionRecord {
+    pub(super) fn new(intent: &Intent, slot: usize, agent: &str, session: &str) -> Self {
+        Self {
+            attempt: intent.id.to_string(),
+            context: intent.context.to_string(),
+            slot,
+            agent: agent.to_owned(),
+            session: session.to_owned(),
+        }
+    }
+
+    /// Without that file the attempt is made again after a kill, and not gone on with.
+    pub(super) fn keep(&self, dir: &Path) {
+        let text = serde_json::to_vec(self).unwrap_or_default();
+        if let Err(error) = write_durably(&dir.join(NAME), &text) {
+            tracing::warn!(%error, "the session of an attempt is not kept");
+        }
+    }
+}
+
+/// The session of that attempt.
+pub fn session(attempts: &Path, intent: &Intent) -> Option<SessionRecord> {
+    let bytes = read(attempts, intent, NAME, SESSION_BYTES_MAX)?;
+    let record: SessionRecord = serde_json::from_slice(&bytes).ok()?;
+    let is_its_own =
+        record.attempt == intent.id.as_str() && record.context == intent.context.as_str();
+    (is_its_own && is_fit(&record.session)).then_some(record)
+}
+
+#[cfg(test)]
+#[allow(clippy::disallowed_methods)] // door: tests
+mod tests {
+    use super::*;
+    use crate::agent::tests::intent;
+
+    #[test]
+    fn a_record_with_an_id_that_looks_like_an_option_is_none() {
+        let attempts = tempfile::tempdir().unwrap();
+        let (intent, dir) = (intent(), attempts.path().join("A1.7"));
+        std::fs::create_dir(&dir).unwrap();
+        for (id, is_fit) in [
+            ("0-1", true),
+            ("ses_-a", true),
+            ("-c", false),
+            ("--dangerously-skip-permissions", false),
+            ("", false),
+            ("a\nb", false),
+            (&"a".repeat(201), false),
+        ] {
+            SessionRecord::new(&intent, 0, "a", id).keep(&dir);
+            let found = session(attempts.path(), &intent);
+            assert_eq!(found.is_some(), is_fit, "{id:?}");
+        }
+    }
+}

@@ -1,0 +1,339 @@
+//! Attempts by a model that is asked over HTTP: one question, and two more turns in which its answer is mended.
+//!
+//! Invariant: an answer is on disk before it is acted on, and what is there is not asked again. Not here: HTTP, retries
+//! and keys (`model`).
+
+pub(super) mod kept;
+
+use std::{io, path::Path, time::Duration};
+
+use descent_core::{
+    event::{AgentEnd, AgentLack, Outcome},
+    id::AgentName,
+    state::{Intent, Role, Tokens},
+    verdict::CommandEnd,
+};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    AgentError, AttemptJob, InputFile,
+    answer::Repairs,
+    conversation,
+    directory::{Inputs, SessionRecord},
+    heard::{EarlierUsage, Heard},
+};
+use crate::{
+    config::{
+        agent::{AgentLimits, Price},
+        provider::{Provider, Wire},
+    },
+    model::{
+        AnswerStop, AskContext, AskObserver, Asker, ModelAnswer, ModelError, ModelQuestion,
+        ModelTurn, NoObserver, ServerLook, Speaker, TRIES_MAX, TokenCounts,
+    },
+};
+use descent_process::{Programs, Timer};
+
+use kept::KeptAnswers;
+
+/// The name of a session that is no session: the answers that are kept.
+const SESSION: &str = "answers";
+/// Bytes at most of the files beside a prompt, which a model gets in its question.
+const FILES_BYTES_MAX: usize = 128 << 10;
+
+/// Turns of a talk at most, whatever is said in it.
+const TURNS_MAX: usize = 16;
+/// Tokens of an answer at most, where the wire wants a number and the configuration names none.
+const ANSWER_TOKENS: u64 = 8_192;
+const SYSTEM: &str =
+    "You are a careful engineer. You answer exactly in the form that is asked for.";
+
+/// Tokens of an answer at most that this program names by itself.
+fn answer_tokens(wire: Wire) -> Option<u64> {
+    (wire == Wire::Messages).then_some(ANSWER_TOKENS)
+}
+
+/// A model that is asked, with the agent that it is.
+#[derive(Debug, Clone)]
+pub struct AskedModel {
+    pub provider: Provider,
+    pub name: AgentName,
+    pub limits: AgentLimits,
+    pub price: Option<Price>,
+    pub asker: Asker,
+    pub slot: usize,
+}
+
+impl AskedModel {
+    /// The words of its server about itself.
+    ///
+    /// # Errors
+    /// If its key cannot be read.
+    pub async fn look(
+        &self,
+        programs: &dyn Programs,
+        mark: &str,
+    ) -> Result<ServerLook, ModelError> {
+        self.asker.look(self.once(programs, mark)).await
+    }
+
+    /// Asks once: no try after a failure, and nothing is kept.
+    ///
+    /// # Errors
+    /// If there is no answer.
+    pub async fn ask(
+        &self,
+        programs: &dyn Programs,
+        mark: &str,
+        question: &ModelQuestion,
+    ) -> Result<ModelAnswer, ModelError> {
+        self.asker.ask(self.once(programs, mark), question).await
+    }
+
+    fn once<'a>(&'a self, programs: &'a dyn Programs, mark: &'a str) -> AskContext<'a> {
+        AskContext {
+            provider: &self.provider,
+            limits: self.limits,
+            programs,
+            mark,
+            observer: &NoObserver,
+            tries_max: 1,
+        }
+    }
+}
+
+/// Hands on what a question uses, and why it waits.
+#[derive(Debug)]
+struct HeardObserver<'a> {
+    heard: &'a Heard,
+}
+
+impl AskObserver for HeardObserver<'_> {
+    fn used(&self, number: u32, tokens: &TokenCounts) {
+        self.heard.with(|heard| {
+            let turn = heard.turn();
+            let id = format!("{turn}/{number}");
+            heard.model_message(&id, tokens.tokens(), tokens.is_estimated);
+        });
+    }
+
+    fn waits(&self, length: Duration, why: &str) {
+        let line = format!("[waits {:.1} s: {why}]\n", length.as_secs_f64());
+        self.heard.with(|heard| heard.log(&line));
+    }
+}
+
+impl TokenCounts {
+    /// Those that a state counts.
+    fn tokens(&self) -> Tokens {
+        let input = self.input.saturating_add(self.cache_written);
+        Tokens::new(input, self.output, self.cached)
+    }
+}
+
+/// Asks until there is an answer or none to be had; `None` if it was cancelled.
+pub(super) async fn made(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    model: &AskedModel,
+    cancel: &CancellationToken,
+) -> Result<Option<Outcome>, AgentError> {
+    let since = Timer::start();
+    if !attempt.prints_object() {
+        return Ok(Some(no_worker(model)));
+    }
+    let log = attempt.context.dir.join("output.log");
+    let kept = KeptAnswers::open(
+        &attempt.context.dir,
+        &bound(attempt.context.intent),
+        &model.provider,
+        &question(attempt),
+    );
+    let before = kept.usage();
+    let unwritable = |path: &Path, source| AgentError::Unwritable { path: path.to_owned(), source };
+    let heard = Heard::new(&log, EarlierUsage::OfThisSession(before))
+        .map_err(|source| unwritable(&log, source))?;
+    attempt.usage.follow(&heard);
+    let session =
+        SessionRecord::new(attempt.context.intent, model.slot, model.name.as_str(), SESSION);
+    session.keep(&attempt.context.dir);
+    let mut repairs = Repairs::new(attempt, || false);
+    // Servers that hold an answer to a schema hold it to none with names that are free, as those of atoms are.
+    let held = attempt.question.as_ref().filter(|form| form.role != Role::Planner);
+    let schema = held.and_then(|form| serde_json::from_str(&form.schema).ok());
+    let observer = HeardObserver { heard: &heard };
+    let talk = ModelTalk { attempt, model, schema, observer };
+    let mut take = |answer: &ModelAnswer| {
+        heard.with(|heard| heard.message(&answer.text));
+        heard.ended(end_of(answer, model));
+        repairs.next(&heard)
+    };
+    let talked = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Ok(None),
+        talked = talk.go(kept, &mut take) => Some(talked),
+        () = tokio::time::sleep(attempt.context.timeout) => None,
+    };
+    match &talked {
+        Some(Ok(())) | None => {}
+        Some(Err(ModelTalkError::Model(error))) => {
+            heard.with(|heard| heard.log(&format!("[{error}]\n")));
+            heard.ended(end_of_error(error, &model.name));
+        }
+        Some(Err(ModelTalkError::Unkept(error))) => {
+            let source = io::Error::new(error.kind(), error.to_string());
+            return Err(unwritable(&attempt.context.dir, source));
+        }
+    }
+    Ok(Some(conversation::outcome(attempt, inputs, &heard, talked.is_none(), since)))
+}
+
+/// Why a talk came to no answer.
+#[derive(Debug, thiserror::Error)]
+enum ModelTalkError {
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    #[error("an answer cannot be kept: {0}")]
+    Unkept(#[source] io::Error),
+}
+
+/// One talk: questions and answers in turns, each answer kept before it is looked at.
+struct ModelTalk<'a> {
+    attempt: &'a AttemptJob<'a>,
+    model: &'a AskedModel,
+    schema: Option<Value>,
+    observer: HeardObserver<'a>,
+}
+
+impl ModelTalk<'_> {
+    /// Talks until `take` has no further question. It gets each answer.
+    async fn go(
+        &self,
+        mut kept: KeptAnswers,
+        take: &mut (dyn FnMut(&ModelAnswer) -> Option<String> + Send),
+    ) -> Result<(), ModelTalkError> {
+        let mut turns = vec![ModelTurn { by: Speaker::User, text: kept.prompt().to_owned() }];
+        for nth in 0..TURNS_MAX {
+            let answer = match kept.answer(nth) {
+                Some(answer) => answer,
+                None => {
+                    let answer = self.ask(turns.clone()).await?;
+                    kept.add(&answer).map_err(ModelTalkError::Unkept)?;
+                    answer
+                }
+            };
+            let Some(words) = take(&answer) else {
+                return Ok(());
+            };
+            // Some servers take no empty turn.
+            let text = match answer.text.trim() {
+                "" => "(nothing)".to_owned(),
+                _ => answer.text,
+            };
+            turns.push(ModelTurn { by: Speaker::Model, text });
+            turns.push(ModelTurn { by: Speaker::User, text: words });
+        }
+        Ok(())
+    }
+
+    async fn ask(&self, turns: Vec<ModelTurn>) -> Result<ModelAnswer, ModelError> {
+        let question = ModelQuestion {
+            system: SYSTEM.to_owned(),
+            turns,
+            schema: self.schema.clone(),
+            max_answer: ANSWER_TOKENS,
+        };
+        let context = AskContext {
+            provider: &self.model.provider,
+            limits: self.model.limits,
+            programs: self.attempt.context.programs,
+            mark: &self.attempt.context.mark,
+            observer: &self.observer,
+            tries_max: TRIES_MAX,
+        };
+        self.model.asker.ask(context, &question).await
+    }
+}
+
+/// The outcome of a task that a plan or an edit in mid-run gave to a model.
+fn no_worker(model: &AskedModel) -> Outcome {
+    let words = "a model that is asked changes no file: name another agent for tasks".to_owned();
+    let how = CommandEnd::NotRun(format!("{} is no worker", model.name));
+    Outcome {
+        agent_end: Some(AgentEnd::Unavailable { kind: AgentLack::Provider, words, variable: None }),
+        ..Outcome::ended(how, 0)
+    }
+}
+
+/// The purpose that answers are kept for: this very attempt, and none with the same number.
+fn bound(intent: &Intent) -> String {
+    format!("{}/{}", intent.id, intent.identity())
+}
+
+/// The prompt with all that lies beside it: a model can open no file.
+fn question(attempt: &AttemptJob<'_>) -> String {
+    let mut text = attempt.prompt.clone();
+    let bindings = InputFile {
+        name: "$DESCENT_BINDINGS".to_owned(),
+        bytes: attempt.bindings.clone().into_bytes(),
+    };
+    // A planner is told results in its prompt, as far as its context allows.
+    let has_bindings = attempt.budget.is_none() && attempt.bindings.trim().len() > "{}".len();
+    let bindings = has_bindings.then_some(&bindings);
+    let mut room = FILES_BYTES_MAX;
+    for file in attempt.files.iter().chain(bindings) {
+        let Some(left) = room.checked_sub(file.bytes.len()) else {
+            continue;
+        };
+        let Ok(content) = str::from_utf8(&file.bytes) else {
+            continue;
+        };
+        room = left;
+        text.push_str(&format!("\n# The file {}\n\n{content}\n", file.name));
+    }
+    text
+}
+
+fn end_of(answer: &ModelAnswer, model: &AskedModel) -> AgentEnd {
+    match &answer.stop {
+        AnswerStop::Done => AgentEnd::Done,
+        AnswerStop::Length => AgentEnd::CutShort(length_words(model)),
+        AnswerStop::Refused(words) => AgentEnd::Refused(words.clone()),
+    }
+}
+
+/// The place at which an answer was cut, with the setting that is to be raised.
+fn length_words(model: &AskedModel) -> String {
+    let (name, wire) = (&model.name, model.provider.wire);
+    match model.provider.max_answer.or(answer_tokens(wire)) {
+        Some(most) => format!("it was cut after {most} tokens; raise agents.{name}.max_answer"),
+        None => format!(
+            "its server cut it; set agents.{name}.max_answer, or give the server a larger context"
+        ),
+    }
+}
+
+fn end_of_error(error: &ModelError, name: &AgentName) -> AgentEnd {
+    let hinted = || format!("{error} ({})", error.hint(name.as_str()));
+    match error {
+        // A server on this machine is a person's to start.
+        ModelError::Unreachable { is_here: false, .. } | ModelError::Down { .. } => {
+            AgentEnd::Down(error.to_string())
+        }
+        ModelError::Limited { until, .. } => AgentEnd::Limited { until: *until },
+        ModelError::Silent { after } => {
+            AgentEnd::Silent { ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX) }
+        }
+        ModelError::Broken { words } => AgentEnd::Protocol(words.clone()),
+        ModelError::Endless { .. } => AgentEnd::CutShort(hinted()),
+        _ => AgentEnd::Unavailable {
+            kind: error.lack(),
+            words: match error {
+                ModelError::Unreachable { .. } => error.to_string(),
+                _ => hinted(),
+            },
+            variable: None,
+        },
+    }
+}

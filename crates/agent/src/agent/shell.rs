@@ -1,0 +1,168 @@
+//! Attempts by a shell command, and the `setup` before any attempt.
+
+use std::{path::Path, time::Duration};
+
+use descent_core::{
+    event::{AgentEnd, AgentLack, Outcome},
+    state::Usage,
+    verdict::CommandEnd,
+};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    AgentError, AttemptJob, Begun, EXCERPT_BYTES_MAX, answer, completed, directory::Inputs,
+    environment, report,
+};
+use crate::config::program::is_relative;
+use descent_process::{
+    self as process, Job, JobEnd, JobRecord, JobResult, SpawnError, capture::WholeOutput,
+    environment::Environment,
+};
+
+pub(super) async fn set_up(
+    attempt: &AttemptJob<'_>,
+    inputs: Inputs,
+    command: &str,
+    cancel: &CancellationToken,
+) -> Result<Begun, AgentError> {
+    let (env, cwd) = (&attempt.context.env, &attempt.context.cwd);
+    let command = env.command_in(command, cwd);
+    Ok(match run(attempt, &inputs, &command, env, "setup.log", 0, cancel).await? {
+        CommandOutcome::Cancelled => Begun::Cancelled,
+        CommandOutcome::Ended(CommandEnd::Exit(0), _) => Begun::Ready(inputs),
+        CommandOutcome::Ended(how, ended) => {
+            let output = ended.as_ref().map(|ended| &ended.output);
+            Begun::Failed(Box::new(completed(setup_failed(&how, ended.as_ref()), attempt, output)))
+        }
+    })
+}
+
+/// The outcome of an attempt whose agent has no program here: nothing is started, and the work has not failed. The
+/// workspace decides of a path in it: setup, or an earlier step, may have made what it names.
+pub(super) fn missing(cwd: &Path, program: &str, install: Option<&str>) -> Outcome {
+    let words = match is_relative(program) {
+        _ if install.is_some() => install.unwrap_or_default().to_owned(),
+        // A run keeps its start: what is changed in the project comes into it by a redirect alone.
+        true if cwd.join(program).exists() => format!(
+            "`{program}` is not executable in its workspace: chmod +x, then descent redirect --from ."
+        ),
+        true => format!("`{program}` is no program in its workspace"),
+        false if program.contains('/') => format!("`{program}` is not there"),
+        false => format!("`{program}` is not on the PATH"),
+    };
+    Outcome {
+        agent_end: Some(AgentEnd::Unavailable { kind: AgentLack::Missing, words, variable: None }),
+        ..Outcome::ended(CommandEnd::NotRun(format!("`{program}` is not there")), 0)
+    }
+}
+
+/// Runs the command of an attempt to its end; `None` if it was cancelled.
+pub(super) async fn made(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    command: &str,
+    env: &Environment,
+    cancel: &CancellationToken,
+) -> Result<Option<Outcome>, AgentError> {
+    let bytes_max = attempt.stdout_bytes_max();
+    Ok(match run(attempt, inputs, command, env, "output.log", bytes_max, cancel).await? {
+        CommandOutcome::Cancelled => None,
+        CommandOutcome::Ended(how, ended) => {
+            let (report, usage, fault) = match report::read(&inputs.result()) {
+                Ok(Some(file)) => (Some(file.report), file.usage, file.fault),
+                Ok(None) => (None, Usage::default(), None),
+                Err(fault) => (None, Usage::default(), Some(fault)),
+            };
+            let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
+            let outcome = Outcome {
+                report,
+                usage: attempt.usage.priced(usage),
+                report_fault: fault.or(stdout.and_then(|out| too_long(out, bytes_max))),
+                stdout: stdout.map(|stdout| printed(stdout, attempt.only_answers())),
+                ..outcome(how, ended.as_ref())
+            };
+            let output = ended.as_ref().map(|ended| &ended.output);
+            Some(completed(outcome, attempt, output))
+        }
+    })
+}
+
+/// The text that a command printed; of a role that only answers, the object in it.
+fn printed(stdout: &WholeOutput, is_answer: bool) -> String {
+    let text = String::from_utf8_lossy(&stdout.bytes);
+    if is_answer { answer::last_object(&text) } else { text.into_owned() }
+}
+
+/// Half of a plan is useless.
+fn too_long(stdout: &WholeOutput, bytes_max: usize) -> Option<String> {
+    let most = bytes_max >> 10;
+    let what = || format!("it printed more than {most} KiB");
+    stdout.truncated.then(what)
+}
+
+/// If nothing could be started, nothing ended.
+enum CommandOutcome {
+    Cancelled,
+    Ended(CommandEnd, Option<JobResult>),
+}
+
+async fn run(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    command: &str,
+    env: &Environment,
+    log: &str,
+    stdout_bytes_max: usize,
+    cancel: &CancellationToken,
+) -> Result<CommandOutcome, AgentError> {
+    let job = Job {
+        command: command.to_owned(),
+        cwd: attempt.context.cwd.clone(),
+        env: environment(attempt, inputs, env),
+        timeout: attempt.context.timeout,
+        mark: attempt.context.mark.clone(),
+        input: None,
+        whole_stdout_bytes_max: stdout_bytes_max,
+        log: Some(attempt.context.dir.join(log)),
+        reach: inputs.reach(),
+    };
+    // Without that file a sweep still finds the job by its mark.
+    let note = |started: &JobRecord| drop(inputs.note_started(started));
+    let run = || attempt.context.programs.run(&job, cancel, Box::new(note));
+    Ok(match process::start_patiently(cancel, run).await {
+        // The log file is ours, like the prompt: nothing has begun.
+        Err(SpawnError::Log { path, source }) => {
+            return Err(AgentError::Unwritable { path, source });
+        }
+        Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
+        Err(error) => {
+            CommandOutcome::Ended(CommandEnd::NotRun(format!("{error} ({})", error.hint())), None)
+        }
+        Ok(ended) => {
+            let how = match ended.how {
+                JobEnd::Cancelled => return Ok(CommandOutcome::Cancelled),
+                JobEnd::Exit(code) => CommandEnd::Exit(code),
+                JobEnd::Signal(signal) => CommandEnd::Signal(signal),
+                JobEnd::TimedOut => CommandEnd::TimedOut,
+            };
+            CommandOutcome::Ended(how, Some(ended))
+        }
+    })
+}
+
+fn outcome(how: CommandEnd, ended: Option<&JobResult>) -> Outcome {
+    let duration = ended.map_or(Duration::ZERO, |ended| ended.duration);
+    Outcome {
+        excerpt: ended.map_or_else(String::new, |ended| ended.output.excerpt(EXCERPT_BYTES_MAX)),
+        last_line: ended.and_then(|ended| ended.output.last_line()),
+        ..Outcome::ended(how, u64::try_from(duration.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+fn setup_failed(how: &CommandEnd, ended: Option<&JobResult>) -> Outcome {
+    let mut why = format!("setup failed: {}", how.text());
+    if let Some(line) = ended.and_then(|ended| ended.output.last_line()) {
+        why = format!("{why}: {line}");
+    }
+    outcome(CommandEnd::NotRun(why), ended)
+}

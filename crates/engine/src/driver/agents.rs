@@ -1,0 +1,120 @@
+//! The agents of a run: which one does an attempt, and with which environment.
+//!
+//! Not here: reading the configuration (`config`), talking with an agent (`agent`).
+
+use std::sync::Arc;
+
+use descent_core::{id::AgentName, state::Intent};
+use descent_minds::prompt::Ending;
+
+use descent_agent::{
+    agent::{AskedModel, Maker, TalkWay, TalkingAgent},
+    config::{
+        Config, ConfigError,
+        agent::{Access, ResolvedAgent, Transport},
+    },
+    model::Asker,
+};
+use descent_process::environment::Environment;
+use descent_system::failure::{Failure, exit};
+
+#[derive(Debug, Clone, Default)]
+pub struct Agents {
+    config: Arc<Config>,
+    /// Asks the models of all attempts.
+    asker: Asker,
+}
+
+impl Agents {
+    pub fn new(config: Config) -> Self {
+        Self { config: Arc::new(config), asker: Asker::default() }
+    }
+
+    /// The worker of tasks without an action. A model that is asked changes no file.
+    pub fn worker(&self) -> Option<AgentName> {
+        let worker = self.config.doer(false, None).ok().flatten();
+        let worker = worker.filter(|worker| !matches!(worker.transport, Transport::Model(_)));
+        worker.map(|worker| worker.name)
+    }
+
+    /// Whether the agent of an attempt reads that file of the project by itself.
+    pub fn reads(&self, intent: &Intent, is_plan: bool, file: &str) -> bool {
+        let agent = self.agent(intent, is_plan).ok().flatten();
+        agent.is_some_and(|agent| agent.reads().iter().any(|one| one == file))
+    }
+
+    /// Whether an attempt is made by a model that is asked.
+    pub fn is_asked(&self, intent: &Intent) -> bool {
+        let agent = self.agent(intent, false).ok().flatten();
+        agent.is_some_and(|agent| matches!(agent.transport, Transport::Model(_)))
+    }
+
+    /// Whether the agent of an attempt can go on with a session.
+    pub fn goes_on(&self, intent: &Intent) -> bool {
+        let agent = self.agent(intent, false).ok().flatten();
+        agent.is_some_and(|agent| agent.transport.goes_on())
+    }
+
+    /// The way in which an attempt gives its result.
+    pub fn ending(&self, intent: &Intent, is_plan: bool) -> Ending {
+        match self.agent(intent, is_plan) {
+            Ok(Some(agent)) => match agent.transport {
+                Transport::Headless(_) | Transport::Acp(_) => Ending::LastMessage,
+                Transport::Model(_) => Ending::Answer,
+                Transport::Shell(_) => Ending::ResultFile,
+            },
+            Ok(None) | Err(_) => Ending::ResultFile,
+        }
+    }
+
+    /// By which an attempt without an action is made: the agent that its intent names.
+    pub fn maker(
+        &self,
+        intent: &Intent,
+        is_plan: bool,
+        environment: &Environment,
+        slot: usize,
+    ) -> Result<Maker, Failure> {
+        let agent = self.agent(intent, is_plan)?.ok_or_else(no_worker)?;
+        let var = |name: &str| std::env::var_os(name);
+        let env = environment.for_agent(&agent.env, &agent.set, var);
+        let way = match agent.transport.clone() {
+            Transport::Shell(command) => {
+                let price = agent.price;
+                return Ok(Maker::Shell { command, env, price, is_agent: true });
+            }
+            Transport::Headless(headless) => TalkWay::Headless(headless),
+            Transport::Acp(acp) => TalkWay::Acp(acp),
+            Transport::Model(provider) => {
+                return Ok(Maker::Model(Box::new(AskedModel {
+                    provider: *provider,
+                    name: agent.name,
+                    limits: agent.limits,
+                    price: agent.price,
+                    asker: self.asker.clone(),
+                    slot,
+                })));
+            }
+        };
+        Ok(Maker::Agent(Box::new(TalkingAgent {
+            way,
+            env,
+            access: Access::of(intent.role),
+            slot,
+            agent,
+        })))
+    }
+
+    fn agent(&self, intent: &Intent, is_plan: bool) -> Result<Option<ResolvedAgent>, ConfigError> {
+        match &intent.agent {
+            Some(name) => self.config.by_name(name, "an attempt").map(Some),
+            None => self.config.doer(is_plan, None),
+        }
+    }
+}
+
+pub fn no_worker() -> Failure {
+    let hint = "give the task an `action`, or name a worker in descent.toml: agents.worker.run = \"…\" and roles.worker \
+                = \"worker\"";
+    Failure::new("E-CONFIG", exit::CONFIG, "a task has no action and no worker is configured", hint)
+}

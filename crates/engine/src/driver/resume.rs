@@ -1,0 +1,193 @@
+//! Finds what an earlier run left: finished attempts, commits that the repository lost, and processes by the records of
+//! attempts.
+//!
+//! Invariant: the lease is held and leftover processes are ended, so nobody writes any of this any more.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use descent_core::{
+    event::{Leftovers, Outcome, Product},
+    id::{AgentName, AttemptId, CommitId, RunId},
+    state::{Intent, SideEffect, State},
+    view,
+};
+
+use super::{
+    Loop,
+    agents::Agents,
+    executor::{BoxedFuture, RealExecutor, RunLeftovers, blocking},
+};
+use descent_agent::agent::{self, SessionRecord};
+use descent_process as process;
+use descent_store::StatePlace;
+use descent_system::{failure::Failure, files};
+use descent_workspace::Workspaces;
+
+pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunLeftovers> {
+    let (place, attempts) = (executor.place.clone(), executor.place.attempts());
+    let (agents, sessions) = (executor.agents.clone(), executor.sessions.clone());
+    let workspaces = executor.workspaces.clone();
+    let (state, evidence) = (state.clone(), Arc::clone(&executor.evidence));
+    let find = move || {
+        let in_flight = state.run.in_flight.iter();
+        let recorded: Vec<(&Intent, Outcome)> = in_flight
+            .filter_map(|intent| Some((intent, agent::finished(&attempts, intent)?)))
+            .collect();
+        agent::remove_old(&attempts, &state.run.in_flight);
+        let mut named = state.side_files();
+        let wholes = recorded.iter().filter_map(|(_, one)| one.whole.as_ref());
+        named.extend(wholes.map(|whole| whole.digest.clone()));
+        evidence.tidy(&named);
+        let mut commits = view::commits(&state);
+        let start = state.run.started_from.as_ref();
+        commits.extend(recorded.iter().filter_map(|(_, outcome)| commit_of(outcome)));
+        if let Some(start) = start {
+            commits.remove(&start.commit);
+        }
+        let gone = match workspaces.trees() {
+            Some(trees) => trees.mend(start, &commits)?,
+            None => BTreeSet::new(),
+        };
+        let is_whole = |(_, outcome): &(&Intent, Outcome)| {
+            commit_of(outcome).is_none_or(|commit| !gone.contains(&commit))
+        };
+        let whole = recorded.into_iter().filter(is_whole);
+        let finished: Vec<(AttemptId, Outcome)> =
+            whole.map(|(intent, outcome)| (intent.id.clone(), outcome)).collect();
+        let went_on = going_on(&state, &place, &agents, &workspaces, &finished);
+        let left = Leftovers {
+            finished,
+            continued: went_on.keys().cloned().collect(),
+            used: agent::told_so_far(&attempts, &state.run.in_flight),
+            gone,
+        };
+        let slots = went_on.iter().map(|(id, session)| (id.clone(), session.slot));
+        let slots = slots.collect();
+        sessions.fill(went_on);
+        Ok(RunLeftovers { left, slots })
+    };
+    Box::pin(async move { blocking(find).await })
+}
+
+/// The attempts whose agents can go on: the session is known, the workspace is the one that the agent had, and the
+/// machine was not started anew.
+fn going_on(
+    state: &State,
+    place: &StatePlace,
+    agents: &Agents,
+    workspaces: &Workspaces,
+    finished: &[(AttemptId, Outcome)],
+) -> BTreeMap<AttemptId, SessionRecord> {
+    let attempts = place.attempts();
+    let is_finished = |intent: &&Intent| finished.iter().any(|(id, _)| *id == intent.id);
+    let open = state.run.in_flight.iter().filter(|intent| !is_finished(intent));
+    let tree_alone = open.filter(|intent| intent.effect == SideEffect::Tree);
+    let sessions = tree_alone.filter_map(|intent| {
+        let session = agent::session(&attempts, intent)?;
+        let is_same_agent =
+            intent.agent.as_ref().map(AgentName::as_str) == Some(session.agent.as_str());
+        // A model that is asked has left nothing in its workspace; its answers are to the state as it was.
+        let is_asked = agents.is_asked(intent);
+        if is_asked && is_corrected_since(state, intent) {
+            return None;
+        }
+        let is_as_left = is_asked
+            || is_as_left(place, session.slot, &intent.id) && workspaces.is_as_given(session.slot);
+        let can = is_same_agent && agents.goes_on(intent) && is_as_left;
+        can.then(|| (intent.id.clone(), session))
+    });
+    sessions.collect()
+}
+
+/// Whether a person changed anything since an attempt began.
+fn is_corrected_since(state: &State, intent: &Intent) -> bool {
+    let times = state.corrections.iter();
+    let mut times = times.filter_map(|one| one.data.timestamp.as_ref());
+    times.any(|at| *at >= intent.at)
+}
+
+impl Loop<'_> {
+    pub(super) async fn find_what_was_left(&mut self) -> Result<RunLeftovers, Failure> {
+        let looking = self.host.executor.resume(&self.world.state);
+        let found = self.patiently(looking).await?;
+        let gone = &found.left.gone;
+        if !gone.is_empty() {
+            let names: Vec<&str> = gone.iter().take(NAMED_MAX).map(CommitId::as_str).collect();
+            (self.observer.on_note)(&format!(
+                "the repository lost commits that the state names ({}: {}); what stood on them is made again",
+                gone.len(),
+                names.join(", ")
+            ));
+        }
+        Ok(found)
+    }
+}
+
+/// The result of an attempt has a value only while its commit can be read.
+fn commit_of(outcome: &Outcome) -> Option<CommitId> {
+    match &outcome.made {
+        Some(Product::Commit(commit)) => Some(commit.clone()),
+        Some(Product::Unchanged | Product::Broken(_)) | None => None,
+    }
+}
+
+/// Maximum of commits named in a message.
+const NAMED_MAX: usize = 5;
+
+const SLOT: &str = "slot-";
+/// Maximum size of a record of processes.
+const NOTE_BYTES_MAX: u64 = 64 << 10;
+
+/// The record of a slot's processes. Since only one attempt at a time has the slot, a file for each
+/// attempt is not needed. No attempt has such an id.
+pub(super) fn note_of(place: &StatePlace, slot: usize) -> PathBuf {
+    place.attempts().join(format!("{SLOT}{slot}.json"))
+}
+
+/// The same for a question to a judging role.
+pub(super) fn note_of_consult(place: &StatePlace) -> PathBuf {
+    place.attempts().join(format!("{SLOT}consult.json"))
+}
+
+/// The slot in which an attempt is at work, by the record of its processes.
+pub(crate) fn slot_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> Option<usize> {
+    let mark = mark_of(place, run, attempt);
+    files::entries(&place.attempts()).into_iter().find_map(|path| {
+        let name = path.file_name()?.to_str()?;
+        let slot = name.strip_prefix(SLOT)?.strip_suffix(".json")?;
+        slot.parse().ok().filter(|_| record_at(&path).is_some_and(|record| record.mark == mark))
+    })
+}
+
+/// Whether the record of that slot names this attempt, and the machine was not started anew since: after a power cut the
+/// tree may be torn.
+pub(super) fn is_as_left(place: &StatePlace, slot: usize, attempt: &AttemptId) -> bool {
+    record_at(&note_of(place, slot)).is_some_and(|record| {
+        let is_its_own = record.mark.rsplit('/').next() == Some(attempt.as_str());
+        is_its_own && record.boot_id == process::boot_id()
+    })
+}
+
+/// The mark of an attempt's processes.
+pub(super) fn mark_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> String {
+    format!("{}/{run}/{attempt}", place.mark())
+}
+
+/// Ends what an earlier loop of this state left, and returns the ids. The caller holds the lease.
+pub(crate) fn end_leftovers(place: &StatePlace) -> Vec<u32> {
+    let is_note = |path: &PathBuf| {
+        path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(SLOT))
+    };
+    let notes = files::entries(&place.attempts()).into_iter().filter(is_note);
+    let started: Vec<process::JobRecord> = notes.filter_map(|path| record_at(&path)).collect();
+    // The mark is of this state file and of no copy of it: an inode is not copied.
+    process::sweep(&format!("{}/", place.mark()), &started)
+}
+
+fn record_at(path: &Path) -> Option<process::JobRecord> {
+    serde_json::from_slice(&files::read(path, NOTE_BYTES_MAX).ok()?).ok()
+}

@@ -1,0 +1,349 @@
+//! Questions to judging roles: asked once, the answer on the disk before the loop acts on it. The form of the answers of
+//! planners and probes, and faults that the core cannot see.
+//!
+//! Not here: which question, and what an answer means (the core).
+
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+    sync::Arc,
+    time::Duration,
+};
+
+use descent_core::{
+    assessment, doc,
+    doc::Node,
+    event::{ConsultAnswer, ConsultEnd, Input, Outcome},
+    finding,
+    fragment::{self, delta, delta::DeltaRequest},
+    graph::unjudged,
+    id::{AtomId, AttemptId, ConsultId},
+    judging::{PlanFacts, PlanQuestions},
+    phase_summary, rating,
+    state::{Constraints, Consult, Intent, Leaf, Role, SideEffect, Usage, check::Pattern},
+    step::run_end,
+    validation, wording,
+    world::{Session, World},
+};
+use descent_minds::prompt::{self, Prompt, RatedDifference, RatingInputs};
+use tokio_util::sync::CancellationToken;
+
+use super::{Attempting, has_room};
+use crate::{
+    driver::{
+        executor::{RealExecutor, blocking, with_trees},
+        resume::note_of_consult,
+    },
+    judging::PlanPlace,
+};
+use descent_agent::agent::{self, AttemptJob, ObjectJudge, QUESTION_SLOT, QuestionForm};
+use descent_store as store;
+use descent_system::failure::Failure;
+use descent_workspace::Checkout;
+
+/// A question, with the state that recorded it.
+pub(super) struct Consulting {
+    pub(super) executor: RealExecutor,
+    pub(super) world: World,
+    pub(super) session: Session,
+    pub(super) consult: Consult,
+}
+
+/// The identity of a question in its own directory: its answer is bound to it like the outcome of an attempt.
+fn intent_of(consult: &Consult) -> Intent {
+    Intent {
+        id: AttemptId::new(consult.id.as_str()),
+        atom: AtomId::new(consult.id.as_str()),
+        context: consult.digest(),
+        choices: Default::default(),
+        epoch: consult.epoch,
+        n: consult.n,
+        effect: SideEffect::Tree,
+        base: consult.commit.clone(),
+        role: consult.role,
+        agent: Some(consult.agent.clone()),
+        reserved: Usage::default(),
+        at: consult.at.clone(),
+        extra: Default::default(),
+    }
+}
+
+pub(super) async fn consult(
+    c: Consulting,
+    cancel: CancellationToken,
+) -> Result<Option<Input>, Failure> {
+    let intent = intent_of(&c.consult);
+    let (attempts, its) = (c.executor.place.attempts(), intent.clone());
+    let known = blocking(move || Ok(agent::finished(&attempts, &its))).await?;
+    let outcome = match known {
+        // It was answered before the loop died: nobody is asked twice.
+        Some(outcome) => outcome,
+        None => match ask(&c, intent, &cancel).await? {
+            Some(outcome) => outcome,
+            None => return Ok(None),
+        },
+    };
+    let end = ConsultEnd {
+        answer: agent::answer_of(&outcome),
+        usage: outcome.usage,
+        duration_ms: outcome.duration_ms,
+        facts: outcome.facts,
+        shell_faults: outcome.shell_faults,
+    };
+    Ok(Some(Input::Consulted { consult: c.consult.id, end: Box::new(end) }))
+}
+
+async fn ask(
+    c: &Consulting,
+    intent: Intent,
+    cancel: &CancellationToken,
+) -> Result<Option<Outcome>, Failure> {
+    let executor = &c.executor;
+    let (workspaces, commit) = (executor.workspaces.clone(), c.consult.commit.clone());
+    let made =
+        blocking(move || Ok(workspaces.for_checks(Checkout::Consult, commit.as_ref())?)).await?;
+    let tree = made.path;
+    let Some((prompt, form)) = question(c, &tree).await? else {
+        return Ok(None);
+    };
+    let maker = executor.agents.maker(&intent, false, &executor.environment, QUESTION_SLOT)?;
+    let started = note_of_consult(&executor.place);
+    let job = executor.job(&intent, maker, tree.clone(), started, timeout(c));
+    let dir = job.dir.clone();
+    [&tree, &dir].into_iter().try_for_each(|at| has_room(at))?;
+    let made = agent::make(AttemptJob::question(job, &prompt, form), cancel).await?;
+    let Some(mut outcome) = made else {
+        return Ok(None);
+    };
+    if c.consult.role == Role::Refine
+        && let ConsultAnswer::Value(node) = agent::answer_of(&outcome)
+    {
+        let look = look_at(c, &tree);
+        outcome.facts = look.facts(&node);
+        outcome.shell_faults = look.shell_faults(&node);
+    }
+    let kept = outcome.clone();
+    blocking(move || Ok(agent::record(&dir, &intent, &kept, true)?)).await?;
+    Ok(Some(outcome))
+}
+
+/// How long an answer may take.
+fn timeout(c: &Consulting) -> Duration {
+    let attempt_ms = c.world.state.objective.constraints.attempt_timeout_ms();
+    match c.consult.role {
+        Role::Answer => agent::WORDING_MAX.min(Duration::from_millis(attempt_ms)),
+        _ => agent::ANSWER_MAX,
+    }
+}
+
+/// A question, and the form of its answer.
+type PutQuestion = (Prompt, QuestionForm);
+
+/// The question by its role; `None` if its subject is no more.
+async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Failure> {
+    let now = c.executor.clock.now();
+    let (world, consult, role) = (c.world.clone(), &c.consult, c.consult.role);
+    Ok(Some(match role {
+        Role::Validate if consult.atom.is_some() => {
+            let judged = unjudged::find(&world.graph, &world.state, &consult.subject);
+            let (Some(prompt), Some(judged)) = (prompt::validating(&world, consult, now), judged)
+            else {
+                return Ok(None);
+            };
+            let read = move |node: &_| validation::read(node, |id| judged.is_of_it(id));
+            (prompt, QuestionForm::new(role, validation::SCHEMA, read))
+        }
+        Role::Validate => {
+            // All phases of a pass together.
+            let prompt = prompt::reviewing(&world, now);
+            let is_known = move |id: &str| id == unjudged::WHOLE_PLAN || has_atom(&world, id);
+            let read = move |node: &_| validation::read(node, &is_known);
+            (prompt, QuestionForm::new(role, validation::SCHEMA, read))
+        }
+        Role::Summarise => {
+            let Some(prompt) = prompt::summarising(&world, consult, now) else {
+                return Ok(None);
+            };
+            (prompt, QuestionForm::new(role, phase_summary::SCHEMA, phase_summary::read))
+        }
+        Role::Refine => {
+            let prompt = prompt::refining(&world, c.executor.agents.worker().as_ref(), now);
+            // The change is looked at in the tree in which it would be carried out.
+            let look = look_at(c, tree);
+            (prompt, QuestionForm::new(role, delta::schema(), move |node| look.fault(node)))
+        }
+        Role::Assess => {
+            let prompt = prompt::assessing(&world, now);
+            let read = move |node: &_| {
+                let criteria = &world.state.objective.constraints.convergence;
+                assessment::read(node, criteria, |id| has_atom(&world, id))
+            };
+            (prompt, QuestionForm::new(role, assessment::SCHEMA, read))
+        }
+        Role::Profile => (prompt::profiling(&world, now), agent::kind_of_task()),
+        Role::Answer => {
+            let compares = wording::compares(&world.state);
+            let difference = if compares { Some(difference(c, None).await?) } else { None };
+            let Some(result) = run_end::last_result(&world) else {
+                return Ok(None);
+            };
+            let prompt = prompt::wording(&world, &result, difference.as_ref(), now);
+            let read = move |node: &_| wording::read(node, compares);
+            (prompt, QuestionForm::new(role, wording::schema(compares), read))
+        }
+        _ => return of_leaf(c).await,
+    }))
+}
+
+fn has_atom(world: &World, id: &str) -> bool {
+    world.state.atom(&AtomId::new(id)).is_some()
+}
+
+fn look_at(c: &Consulting, tree: &Path) -> DeltaLook {
+    DeltaLook {
+        world: c.world.clone(),
+        consult: c.consult.id.clone(),
+        place: PlanLook::new(Some(tree.to_owned()), &c.executor, &c.world),
+        has_worker: c.executor.agents.worker().is_some(),
+    }
+}
+
+async fn of_leaf(c: &Consulting) -> Result<Option<PutQuestion>, Failure> {
+    let Some(check) = prompt::rated_leaf(&c.world, &c.consult).cloned() else {
+        return Ok(None);
+    };
+    let scope = match check.leaf() {
+        Some(Leaf::Quality(leaf)) => leaf.scope.clone(),
+        _ => None,
+    };
+    let difference = difference(c, scope).await?;
+    let prompt = prompt::rating(&RatingInputs {
+        world: &c.world,
+        session: &c.session,
+        consult: &c.consult,
+        difference: &difference,
+        now: c.executor.clock.now(),
+    });
+    let schema = rating::schema(&check).map(|schema| doc::write_compact(&schema));
+    let read = move |node: &_| rating::read(&check, node);
+    let form = QuestionForm::new(c.consult.role, schema.unwrap_or_default(), read);
+    Ok(prompt.map(|prompt| (prompt, form)))
+}
+
+/// The difference from the start of the run to the tree that is looked at.
+async fn difference(c: &Consulting, scope: Option<String>) -> Result<RatedDifference, Failure> {
+    let start = c.world.state.run.started_from.as_ref();
+    let from = start.map(|start| start.commit.clone());
+    let to = c.consult.commit.clone();
+    let difference = with_trees(&c.executor.workspaces, move |workspaces| {
+        match (workspaces.trees(), from, to) {
+            (Some(trees), Some(from), Some(to)) => trees.difference(&from, &to, scope.as_deref()),
+            _ => Ok(RatedDifference::default()),
+        }
+    });
+    difference.await
+}
+
+/// The form of the answer of an attempt that only thinks.
+pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
+    let (schema, fault): (String, ObjectJudge) = if a.intent.role == Role::Probe {
+        let fault = |object: &str| finding::read(object).err();
+        (finding::SCHEMA.to_owned(), Arc::new(fault))
+    } else if a.is_plan {
+        let (world, intent, look) = (a.world.clone(), a.intent.clone(), PlanLook::of(a));
+        let fault = move |object: &str| {
+            let asked = world.fragment_request(&intent);
+            fragment::fault(asked, object, |questions| look.facts(questions))
+        };
+        (fragment::schema(), Arc::new(fault))
+    } else {
+        return None;
+    };
+    Some(QuestionForm { role: a.intent.role, schema, fault })
+}
+
+/// The place in which a plan would be carried out.
+pub(super) struct PlanLook {
+    /// Unknown where an attempt has no tree: everything counts as being there then.
+    project: Option<PathBuf>,
+    path: OsString,
+    constraints: Constraints,
+}
+
+impl PlanLook {
+    pub(super) fn new(project: Option<PathBuf>, executor: &RealExecutor, world: &World) -> Self {
+        let constraints = world.state.objective.constraints.clone();
+        Self { project, path: executor.environment.path(), constraints }
+    }
+
+    /// The tree of an attempt.
+    fn of(a: &Attempting) -> Self {
+        let project = a.executor.workspaces.as_left(a.slot).ok().map(|dir| dir.path);
+        Self::new(project, &a.executor, &a.world)
+    }
+
+    fn facts(&self, questions: PlanQuestions) -> PlanFacts {
+        let Some(project) = &self.project else {
+            return PlanFacts::default();
+        };
+        let place = PlanPlace { project, path: &self.path, constraints: &self.constraints };
+        place.facts(questions)
+    }
+}
+
+/// The things that a plan names and the machine lacks.
+pub(super) fn facts(a: &Attempting, outcome: &Outcome) -> PlanFacts {
+    PlanLook::of(a).facts(fragment::questions(outcome))
+}
+
+/// Faults of a plan that the core cannot see.
+pub(super) fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
+    let without = if has_worker { Vec::new() } else { fragment::without_action(outcome) };
+    unseen(&fragment::patterns(outcome), without)
+}
+
+fn unseen(patterns: &[Pattern], without_action: Vec<String>) -> Vec<(String, String)> {
+    let patterns = store::pattern_faults(patterns).into_iter();
+    let patterns = patterns.map(|fault| (fault.pointer, fault.message));
+    let what = "it has no `action`, and there is no worker to do it";
+    let nobody = without_action.into_iter().map(|at| (at, what.to_owned()));
+    patterns.chain(nobody).collect()
+}
+
+/// A refiner's change beside the plan that it changes, and the place in which it would be carried out.
+pub(super) struct DeltaLook {
+    pub(super) world: World,
+    pub(super) consult: ConsultId,
+    pub(super) place: PlanLook,
+    pub(super) has_worker: bool,
+}
+
+impl DeltaLook {
+    fn request(&self) -> DeltaRequest<'_> {
+        DeltaRequest { state: &self.world.state, graph: &self.world.graph, consult: &self.consult }
+    }
+
+    pub(super) fn facts(&self, answer: &Node) -> PlanFacts {
+        self.place.facts(delta::questions(self.request(), answer))
+    }
+
+    pub(super) fn shell_faults(&self, answer: &Node) -> Vec<(String, String)> {
+        let without = if self.has_worker {
+            Vec::new()
+        } else {
+            delta::without_action(self.request(), answer)
+        };
+        unseen(&delta::patterns(self.request(), answer), without)
+    }
+
+    /// # Errors
+    /// What keeps an answer from being a change, in words to mend it by.
+    pub(super) fn fault(&self, answer: &Node) -> Result<(), String> {
+        let judged = delta::judge(self.request(), answer, &self.facts(answer));
+        let mut faults = judged.err().unwrap_or_default();
+        let unseen = self.shell_faults(answer);
+        faults.extend(fragment::faults_of_shell(&unseen));
+        let lines: Vec<String> = faults.iter().map(fragment::line).collect();
+        if lines.is_empty() { Ok(()) } else { Err(lines.join("; ")) }
+    }
+}

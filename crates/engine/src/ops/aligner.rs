@@ -1,0 +1,313 @@
+//! A question to the aligner: outside of a loop, without a lease, before there is a state.
+//!
+//! Invariants: it works on a tree that is thrown away, and none of its processes is left. Its answer is read as a
+//! plan is, and nothing of it runs here. Not here: what a person is asked and shown (`cli`).
+
+use std::{
+    path::Path,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use descent_core::{
+    change::Redirect,
+    doc::{self, Fault, Node, Parsed},
+    graph::validate::{MissingPart, missing_parts},
+    id::{AtomId, Lineage, UnixMillis},
+    plan::{self, PlanReading},
+    proposal::{self, ChangeProposal, Clarification, OpenQuestion},
+    state::{Atom, Role, State, Usage},
+};
+use descent_minds::prompt::{AligningInputs, ProjectWords, aligning};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    align::survey_of,
+    outside::{OutsideAnswer, OutsideQuestion},
+};
+use crate::{
+    plan_file::{self, Notation, PlanFile},
+    survey,
+};
+use descent_agent::{
+    agent::{ObjectJudge, QuestionForm, object},
+    config::{
+        Config,
+        agent::{ResolvedAgent, Transport},
+    },
+};
+use descent_store as store;
+use descent_system::failure::Failure;
+
+pub use descent_agent::agent::ANSWER_MAX;
+pub use descent_minds::prompt::AligningTask;
+
+/// A question, without the person's answers.
+#[derive(Debug, Clone, Copy)]
+pub struct AlignerQuestion<'a> {
+    pub task: AligningTask<'a>,
+    /// The person's sentence, as it was typed.
+    pub words: &'a str,
+    pub why: &'a str,
+    /// Parts of the agreement that the person has given already.
+    pub given: &'a [String],
+}
+
+/// The aligner of a project.
+#[derive(Debug)]
+pub struct Aligner<'a> {
+    pub agent: ResolvedAgent,
+    config: &'a Config,
+    top: &'a Path,
+    project: ProjectWords,
+    now: UnixMillis,
+    used: Mutex<Usage>,
+}
+
+impl<'a> Aligner<'a> {
+    /// The aligner that a configuration names; `None` if it names none.
+    pub fn of(config: &'a Config, top: &'a Path, now: UnixMillis) -> Result<Option<Self>, Failure> {
+        let agent = config.agent(Role::Aligner, None)?;
+        Ok(agent.map(|agent| Self {
+            agent,
+            config,
+            top,
+            project: survey::words(top, &survey_of(top)),
+            now,
+            used: Mutex::default(),
+        }))
+    }
+
+    /// The usage of all that it was asked.
+    pub fn used(&self) -> Usage {
+        let used = self.used.lock();
+        used.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks, and waits for the end of everything that was started. Cancelled, it ends the agent. It may ask something in
+    /// its turn, unless these are answers to its proposal `before`.
+    pub async fn ask(
+        &self,
+        question: AlignerQuestion<'_>,
+        answers: &[Clarification],
+        before: Option<&Node>,
+        cancel: &CancellationToken,
+    ) -> Result<OutsideAnswer, Failure> {
+        let lines = self.agent_lines();
+        let prompt = aligning(&AligningInputs {
+            task: question.task,
+            words: question.words,
+            why: question.why,
+            given: question.given,
+            answers,
+            before,
+            project: &self.project,
+            can_look: !matches!(self.agent.transport, Transport::Model(_)),
+            agents: &lines,
+            may_ask: before.is_none(),
+            now: self.now,
+        });
+        let outside = OutsideQuestion {
+            config: self.config,
+            agent: &self.agent,
+            prompt: &prompt,
+            form: self.form(question.task, before.is_none()),
+            now: self.now,
+        };
+        let (answer, used) = outside.ask(self.top, cancel).await?;
+        let mut known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        known.add(&used);
+        Ok(answer)
+    }
+
+    fn form(&self, task: AligningTask<'_>, may_ask: bool) -> QuestionForm {
+        let schema = match task {
+            AligningTask::Agreement => proposal::agreement_schema(may_ask),
+            AligningTask::Change(_) => proposal::change_schema(may_ask),
+        };
+        QuestionForm {
+            role: Role::Aligner,
+            schema: doc::write_compact(&schema),
+            fault: self.judge_of(task, may_ask),
+        }
+    }
+
+    /// Judges an object: `None` if it can be used.
+    fn judge_of(&self, task: AligningTask<'_>, may_ask: bool) -> ObjectJudge {
+        let config = self.config.clone();
+        match task {
+            AligningTask::Agreement => {
+                Arc::new(move |text| judge_agreement_of(text, may_ask, &config).err())
+            }
+            AligningTask::Change(world) => {
+                let (state, at) = (world.state.clone(), self.now.rfc3339());
+                Arc::new(move |text| judge_change_of(text, may_ask, &config, &state, &at).err())
+            }
+        }
+    }
+
+    /// The agreement in an answer that was judged.
+    pub fn agreement(&self, answer: &Node, may_ask: bool) -> Result<Proposed<PlanFile>, String> {
+        judge_agreement_of(&doc::write_compact(answer), may_ask, self.config)
+    }
+
+    /// The change of this state in an answer that was judged.
+    pub fn change(
+        &self,
+        answer: &Node,
+        may_ask: bool,
+        state: &State,
+    ) -> Result<Proposed<Redirect>, String> {
+        let (text, at) = (doc::write_compact(answer), self.now.rfc3339());
+        judge_change_of(&text, may_ask, self.config, state, &at)
+    }
+
+    /// The agents that an atom may name.
+    fn agent_lines(&self) -> Vec<String> {
+        let worker = self.config.agent(Role::Worker, None).ok().flatten();
+        let first = match &worker {
+            Some(worker) => format!("`{}`: does every atom that names no other", worker.name),
+            None => "nobody yet: the person names a worker before the run".to_owned(),
+        };
+        let is_worker = |name: &descent_core::id::AgentName| {
+            worker.as_ref().is_some_and(|worker| worker.name == *name)
+        };
+        let others = self.config.names().into_iter();
+        let others = others.filter(|name| !is_worker(name) && *name != self.agent.name);
+        let others = others.map(|name| format!("`{name}`, where an atom has it as its `agent`"));
+        std::iter::once(first).chain(others).collect()
+    }
+}
+
+// Judges an aligner's answer by code: its form, the plan in it, its patterns, and the agents that
+// it names.
+//
+// Invariant: a warning of a plan is a fault here, since a mistyped key means a missing part.
+
+/// Faults that are told at most.
+const FAULTS_MAX: usize = 20;
+/// The name of a proposal in a fault's place.
+const NAME: &str = "proposal";
+
+/// A plan or a redirect that is proposed, with questions about it.
+#[derive(Debug)]
+pub struct Proposed<T> {
+    pub value: T,
+    pub questions: Vec<OpenQuestion>,
+}
+
+fn judge_agreement_of(
+    text: &str,
+    may_ask: bool,
+    config: &Config,
+) -> Result<Proposed<PlanFile>, String> {
+    let answer = object(text)?;
+    let read = proposal::read_agreement(&answer, may_ask).map_err(|faults| told(&faults))?;
+    let plan = plan::of_tree(whole(read.plan.clone()));
+    let mut faults = of_agents(&plan, config);
+    let draft = plan_file::draft(plan, Lineage::new(NAME));
+    faults.extend(fault_lines(draft.faults.iter().chain(&draft.warnings)));
+    if faults.is_empty() {
+        let missing = missing_parts(&draft.state).into_iter();
+        // The why is always the person's.
+        let missing = missing.filter(|part| *part != MissingPart::Why);
+        faults.extend(missing.map(|part| format!("{}: {}", own(part.pointer()), part.message())));
+    }
+    if !faults.is_empty() {
+        return Err(told(&faults));
+    }
+    let value = PlanFile {
+        name: NAME.into(),
+        bytes: doc::write(&read.plan).into_bytes(),
+        notation: Notation::Json,
+    };
+    Ok(Proposed { value, questions: read.questions })
+}
+
+/// The change in an answer, for the state that it changes, at that time.
+fn judge_change_of(
+    text: &str,
+    may_ask: bool,
+    config: &Config,
+    state: &State,
+    at: &str,
+) -> Result<Proposed<Redirect>, String> {
+    let answer = object(text)?;
+    let change = proposal::read_change(&answer, may_ask).map_err(|faults| told(&faults))?;
+    let mut atoms = match &change.atoms {
+        Some(atoms) => plan::atoms_of_tree(whole(atoms.clone())),
+        None => PlanReading::default(),
+    };
+    let mut faults = of_agents(&atoms, config);
+    let found = std::mem::take(&mut atoms.faults).into_iter();
+    let found = found.chain(std::mem::take(&mut atoms.warnings));
+    let found = found.chain(store::pattern_faults(&atoms.patterns));
+    faults.extend(fault_lines(found.collect::<Vec<_>>().iter()));
+    let questions = change.questions.clone();
+    let value = redirect_of(change, atoms);
+    // A change that only asks has nothing to be judged yet.
+    if faults.is_empty() && !value.is_empty() {
+        let refused = value.changes(state, at).err();
+        faults.extend(fault_lines(refused.unwrap_or_default().iter()));
+    }
+    if faults.is_empty() { Ok(Proposed { value, questions }) } else { Err(told(&faults)) }
+}
+
+fn redirect_of(change: ChangeProposal, atoms: PlanReading) -> Redirect {
+    let ids = |texts: Vec<String>| texts.into_iter().map(AtomId::new).collect();
+    let selected = change.selected.into_iter();
+    let selected = selected.map(|(group, choice)| (AtomId::new(group), AtomId::new(choice)));
+    Redirect {
+        goal: change.goal,
+        deliverables: change.deliverables,
+        definition_of_done: change.definition_of_done,
+        checks: change.checks,
+        more_checks: change.more_checks,
+        atoms: atoms.atoms,
+        into: change.into.map(AtomId::new),
+        removed: ids(change.removed),
+        selected: selected.collect(),
+        retried: ids(change.retried),
+        ..Redirect::default()
+    }
+}
+
+fn whole(node: Node) -> Parsed {
+    Parsed { node: Some(node), faults: Vec::new() }
+}
+
+/// Atoms may name agents of the configuration alone.
+fn of_agents(plan: &PlanReading, config: &Config) -> Vec<String> {
+    let named = |atom: &Atom| atom.task().and_then(|task| task.spec.agent.clone());
+    let named = plan.atoms.iter().filter_map(|(id, atom)| Some((id, named(atom)?)));
+    let unknown = named.filter_map(|(id, name)| {
+        let error = config.by_name(&name, "an atom").err()?;
+        Some(format!("/atoms/{id}/agent: {error}"))
+    });
+    unknown.collect()
+}
+
+fn fault_lines<'f>(faults: impl Iterator<Item = &'f Fault>) -> Vec<String> {
+    let line = |fault: &Fault| {
+        let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})"));
+        let message = fault.message.replace(", kept as it is", "");
+        format!("{}: {message}{}", own(&fault.pointer), hint.unwrap_or_default())
+    };
+    faults.map(line).collect()
+}
+
+/// The place in the answer for a place in the plan that it became.
+fn own(pointer: &str) -> &str {
+    let inner = pointer.strip_prefix("/objective/constraints");
+    let inner = inner.or_else(|| pointer.strip_prefix("/objective"));
+    inner.or_else(|| pointer.strip_prefix("/work_graph")).unwrap_or(pointer)
+}
+
+fn told(faults: &[String]) -> String {
+    let shown = faults.iter().take(FAULTS_MAX).cloned();
+    let mut shown: Vec<String> = shown.collect();
+    let more = faults.len().saturating_sub(FAULTS_MAX);
+    if more > 0 {
+        shown.push(format!("and {more} more"));
+    }
+    shown.join("; ")
+}

@@ -1,0 +1,85 @@
+//! A diagnosis of the machine: each thing that a run needs, tried in the very places that a run uses.
+//!
+//! Invariant: it works without a state too, and nothing of it stays.
+
+mod agents;
+mod machine;
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use descent_process::Programs;
+use descent_store::StatePlace;
+
+/// The state of one finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Health {
+    Ok,
+    /// A run works without it, or with a part of it.
+    Degraded,
+    /// It is there, and no run works with it as it is.
+    Unusable,
+    /// No run works without it.
+    Missing,
+}
+
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Finding {
+    pub name: Cow<'static, str>,
+    pub health: Health,
+    /// The observation.
+    pub found: String,
+    /// Its consequence, if something is wrong.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub means: Option<&'static str>,
+    /// The remedy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mend: Option<String>,
+}
+
+impl Finding {
+    fn ok(name: impl Into<Cow<'static, str>>, found: impl Into<String>) -> Self {
+        Self { name: name.into(), health: Health::Ok, found: found.into(), means: None, mend: None }
+    }
+
+    fn degraded(
+        name: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+        means: &'static str,
+    ) -> Self {
+        Self { health: Health::Degraded, means: Some(means), ..Self::ok(name, found) }
+    }
+
+    fn unusable(
+        name: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+        means: &'static str,
+    ) -> Self {
+        Self { health: Health::Unusable, ..Self::degraded(name, found, means) }
+    }
+
+    fn missing(
+        name: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+        means: &'static str,
+    ) -> Self {
+        Self { health: Health::Missing, ..Self::degraded(name, found, means) }
+    }
+
+    fn mend(mut self, how: impl Into<String>) -> Self {
+        self.mend = Some(how.into());
+        self
+    }
+}
+
+/// Tries everything.
+pub fn diagnose(place: &StatePlace, programs: &dyn Programs) -> Vec<Finding> {
+    let mut findings = machine::findings(place);
+    findings.extend(agents::findings(place, programs));
+    findings.extend([machine::ending(), machine::fence(place)]);
+    findings
+}

@@ -1,0 +1,109 @@
+//! Commits a text that a person changed on a copy, by a merge.
+//!
+//! Not here: the editor and the copy (`cli`), the merge and the consequences of a change (`descent_core`).
+
+use std::{path::Path, sync::Arc};
+
+use descent_core::{
+    change::{self, Adoption},
+    doc::Fault,
+    graph::validate as rules,
+    state::{State, check::schemas, decode::decode, encode::StateText},
+};
+
+use super::{ChangeError, Client, CommitReport, commit_change, current::basis};
+use descent_store::{self as store, LoadedState, Store, StoreError};
+use descent_system::failure::Failure;
+
+/// Why a text is refused.
+#[derive(Debug)]
+pub enum EditRefusal {
+    /// The faults, with their places in the text.
+    Invalid(Vec<Fault>),
+    Unreadable(StoreError),
+    /// It is valid by itself, but not together with later commits.
+    Conflict(Vec<Fault>),
+}
+
+/// A text that was read.
+#[derive(Debug)]
+pub enum EditText {
+    /// Only formatted differently.
+    Same,
+    Changed(Box<LoadedState>),
+}
+
+/// Reads a person's text, from the bytes of `path`.
+pub fn read(
+    store: &Store,
+    begun: &LoadedState,
+    path: &Path,
+    bytes: Vec<u8>,
+) -> Result<EditText, EditRefusal> {
+    let typed = match store.examine(path, bytes) {
+        Ok(typed) => typed,
+        Err(StoreError::Invalid { faults, .. }) => {
+            let faults = faults.into_iter().map(|placed| placed.fault);
+            return Err(EditRefusal::Invalid(faults.collect()));
+        }
+        Err(error) => return Err(EditRefusal::Unreadable(error)),
+    };
+    if !typed.is_foreign {
+        return Ok(EditText::Same);
+    }
+    // A text that no run would start from is refused, unless the state was so before.
+    if begun.gate().is_empty() && !typed.gate().is_empty() {
+        return Err(EditRefusal::Invalid(typed.gate().to_vec()));
+    }
+    let root = decode(typed.bytes()).root;
+    let bad = root.map_or_else(Vec::new, |root| store::pattern_faults(&schemas(&root)));
+    if !bad.is_empty() {
+        return Err(EditRefusal::Invalid(bad));
+    }
+    Ok(EditText::Changed(Box::new(typed)))
+}
+
+/// Commits a person's text on top of the commits since `begun`.
+pub fn commit(
+    client: &dyn Client,
+    store: &mut Store,
+    begun: &Arc<LoadedState>,
+    typed: &State,
+) -> Result<Result<CommitReport, EditRefusal>, Failure> {
+    let mut known = Some(Arc::clone(begun));
+    commit_change(
+        store,
+        |store| Ok(basis(&mut known, client, store)?),
+        |_, fresh| merge(client, &begun.state, &fresh.state, typed),
+    )
+}
+
+/// The edit merged with later commits, and its consequences.
+fn merge(
+    client: &dyn Client,
+    begun: &State,
+    ours: &State,
+    typed: &State,
+) -> Result<Adoption, ChangeError<EditRefusal>> {
+    if ours.lineage != begun.lineage {
+        return Err(ChangeError::Stale);
+    }
+    let merged = change::merge(Some(begun), Some(ours), typed);
+    // Two valid states can merge into an invalid one.
+    let faults = faults_of(&merged.state);
+    if !faults.is_empty() {
+        return Err(ChangeError::Refused(EditRefusal::Conflict(faults)));
+    }
+    let (by, now) = (client.by(), client.now());
+    Ok(change::adopt(Some(ours), merged, &by, now))
+}
+
+/// The faults of a state that no text was read for.
+fn faults_of(state: &State) -> Vec<Fault> {
+    let read = decode(StateText::of(state).text(state).as_bytes());
+    let mut faults = read.faults;
+    if let (Some(state), Some(root)) = (&read.state, &read.root) {
+        faults.extend(rules::check(state, root));
+    }
+    faults
+}

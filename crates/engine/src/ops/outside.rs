@@ -1,0 +1,288 @@
+//! A question outside of a loop: without a lease, before there is a state. The kind of a task is asked so at `align`
+//! (contract §9.26).
+//!
+//! Invariants: its agent works on a tree that is thrown away, and none of its processes is left. Nothing of its answer
+//! runs here. Without an answer on the kind of a task there is the default, with the reason. Not here: what else is asked
+//! (`aligner`).
+
+use std::path::{Path, PathBuf};
+
+use descent_core::{
+    doc::{self, Node},
+    event::{AgentEnd, ConsultAnswer},
+    id::{AtomId, AttemptId, Digest, Epoch, Lineage, UnixMillis},
+    profile,
+    state::{Constraints, Intent, Role, SideEffect, Usage, Workspace, profile::ProfileRecord},
+    world::World,
+};
+use descent_minds::prompt::{Prompt, profiling};
+use tokio_util::sync::CancellationToken;
+
+use crate::driver::Agents;
+use descent_agent::{
+    agent::{self, ANSWER_MAX, AttemptJob, JobContext, QUESTION_SLOT, QuestionForm},
+    config::{Config, agent::ResolvedAgent},
+};
+use descent_process::{self as process, environment, environment::Environment};
+use descent_store::StatePlace;
+use descent_system::{failure::Failure, files};
+use descent_workspace::{Checkout, Size, WorkspaceError, Workspaces, cache_dir, git::Git, size_of};
+
+/// A question to an agent, with the form of its answer.
+#[derive(Debug)]
+pub(super) struct OutsideQuestion<'a> {
+    pub(super) config: &'a Config,
+    pub(super) agent: &'a ResolvedAgent,
+    pub(super) prompt: &'a Prompt,
+    pub(super) form: QuestionForm,
+    pub(super) now: UnixMillis,
+}
+
+/// The end of a question.
+#[derive(Debug)]
+pub enum OutsideAnswer {
+    /// An object whose form was judged.
+    Value(Node),
+    /// No answer that can be used, and why.
+    None(String),
+    Cancelled,
+}
+
+impl OutsideQuestion<'_> {
+    /// Asks, and waits for the end of everything that was started. Cancelled, it ends the agent. Gives what it used, as
+    /// far as that is known.
+    pub(super) async fn ask(
+        &self,
+        top: &Path,
+        cancel: &CancellationToken,
+    ) -> Result<(OutsideAnswer, Usage), Failure> {
+        process::prepare()?;
+        let (top, project) = (top.to_owned(), top.to_owned());
+        let made = tokio::task::spawn_blocking(move || QuestionRoom::make(&top));
+        let unused = Usage::default;
+        let room = match made.await.map_err(Failure::bug)? {
+            Ok(room) => room,
+            Err(failure) => return Ok((OutsideAnswer::None(failure.message), unused())),
+        };
+        if cancel.is_cancelled() {
+            return Ok((OutsideAnswer::Cancelled, unused()));
+        }
+        let answer = self.ask_in(&room, &project, cancel).await;
+        tokio::task::spawn_blocking(move || drop(room)).await.map_err(Failure::bug)?;
+        answer
+    }
+
+    async fn ask_in(
+        &self,
+        room: &QuestionRoom,
+        top: &Path,
+        cancel: &CancellationToken,
+    ) -> Result<(OutsideAnswer, Usage), Failure> {
+        let environment = room.environment(environment::for_attempts(std::env::vars_os(), &[]));
+        let intent = self.intent();
+        let agents = Agents::new(self.config.clone());
+        let programs = super::programs(&StatePlace::at(top, None));
+        let maker = agents.maker(&intent, false, &environment, QUESTION_SLOT)?;
+        let context = JobContext {
+            intent: &intent,
+            maker,
+            cwd: room.tree.clone(),
+            dir: room.dir.join("question"),
+            started: room.dir.join("started.json"),
+            env: environment,
+            programs: &*programs,
+            mark: room.mark(),
+            timeout: ANSWER_MAX,
+        };
+        let job = AttemptJob::question(context, self.prompt, self.form.clone());
+        let none = |why: String| Ok((OutsideAnswer::None(why), Usage::default()));
+        let outcome = match agent::make(job, cancel).await {
+            Ok(Some(outcome)) => outcome,
+            // The usage of a question that is cut off is not known.
+            Ok(None) => return Ok((OutsideAnswer::Cancelled, Usage::default())),
+            Err(error) => return none(error.to_string()),
+        };
+        let answer = self.answer(agent::answer_of(&outcome));
+        Ok((answer, outcome.usage))
+    }
+
+    fn answer(&self, said: ConsultAnswer) -> OutsideAnswer {
+        match said {
+            ConsultAnswer::Value(node) => match (self.form.fault)(&doc::write_compact(&node)) {
+                None => OutsideAnswer::Value(node),
+                Some(fault) => OutsideAnswer::None(unusable(&fault)),
+            },
+            ConsultAnswer::Faulty(fault) => OutsideAnswer::None(unusable(&fault)),
+            ConsultAnswer::Silent(why) => {
+                OutsideAnswer::None(why.trim_end_matches(": ").to_owned())
+            }
+            ConsultAnswer::Ended(AgentEnd::Unavailable { words, variable, .. }) => {
+                OutsideAnswer::None(match variable {
+                    Some(name) => format!("{words} (its `env` can pass on {name})"),
+                    None => words,
+                })
+            }
+            ConsultAnswer::Ended(end) => OutsideAnswer::None(end.text()),
+        }
+    }
+
+    fn intent(&self) -> Intent {
+        let name = self.form.role.word();
+        Intent {
+            id: AttemptId::new(name),
+            atom: AtomId::new(name),
+            context: Digest::of(name.as_bytes()),
+            choices: Default::default(),
+            epoch: Epoch::default(),
+            n: 1,
+            effect: SideEffect::Tree,
+            base: None,
+            role: self.form.role,
+            agent: Some(self.agent.name.clone()),
+            reserved: Usage::default(),
+            at: self.now.rfc3339(),
+            extra: Default::default(),
+        }
+    }
+}
+
+fn unusable(fault: &str) -> String {
+    format!("its answer cannot be used: {fault}")
+}
+
+// The place of one question: a directory below the person's cache, and a tree of the project in it.
+//
+// Invariant: all of it is removed when this is dropped. The next question removes the leftovers of
+// a killed process.
+
+/// The directory of all questions, below the cache.
+const ROOMS: &str = "aligning";
+
+struct QuestionRoom {
+    dir: PathBuf,
+    tree: PathBuf,
+    workspaces: Option<Workspaces>,
+}
+
+impl QuestionRoom {
+    fn make(top: &Path) -> Result<Self, Failure> {
+        let cache = cache_dir().ok_or(WorkspaceError::NoHome)?;
+        let rooms = cache.join(ROOMS);
+        remove_left(&rooms);
+        let dir = rooms.join(format!("{}-{}", std::process::id(), uuid::Uuid::now_v7()));
+        let unwritable = |error| Failure::io("the place of the question cannot be made", &error);
+        files::make_dirs(&dir).map_err(unwritable)?;
+        let mut room = Self { tree: dir.join("empty"), dir, workspaces: None };
+        match room.copy(top)? {
+            Some(tree) => room.tree = tree,
+            None => files::make_dirs(&room.tree).map_err(unwritable)?,
+        }
+        Ok(room)
+    }
+
+    /// The tree; `None` where there is nothing to copy it from, or too much.
+    fn copy(&mut self, top: &Path) -> Result<Option<PathBuf>, Failure> {
+        let mut constraints = Constraints::default();
+        match Git::open(top)? {
+            Some(git) if git.head()?.commit.is_none() => return Ok(None),
+            Some(_) => constraints.workspace = Some(Workspace::Git),
+            None => match size_of(top, &constraints)? {
+                Size::Usual => constraints.workspace = Some(Workspace::Shadow),
+                Size::Large { .. } => return Ok(None),
+            },
+        }
+        let mut place = StatePlace::at(top, Some(&self.dir.join("state.json")));
+        place.project = top.to_owned();
+        place
+            .make()
+            .map_err(|error| Failure::io("the place of the question cannot be made", &error))?;
+        let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
+        let workspaces = Workspaces::open(&place, &lineage, &constraints)?;
+        let workspaces = self.workspaces.insert(workspaces);
+        let start = workspaces.snapshot()?.map(|start| start.commit);
+        let made = workspaces.for_checks(Checkout::Consult, start.as_ref())?;
+        Ok(Some(made.path))
+    }
+
+    /// The variables of a program that works there.
+    fn environment(&self, theirs: Environment) -> Environment {
+        match &self.workspaces {
+            Some(workspaces) => workspaces.environment(theirs),
+            None => theirs,
+        }
+    }
+
+    /// The mark of its processes.
+    fn mark(&self) -> String {
+        let name = self.dir.file_name().unwrap_or_default();
+        format!("{}/aligner", name.to_string_lossy())
+    }
+}
+
+impl Drop for QuestionRoom {
+    fn drop(&mut self) {
+        if let Some(trees) = self.workspaces.as_ref().and_then(Workspaces::trees)
+            && let Err(error) = trees.discard()
+        {
+            tracing::warn!(%error, "the tree of a question is left in the cache");
+        }
+        if let Err(error) = files::remove(&self.dir) {
+            tracing::warn!(%error, "the place of a question is left in the cache");
+        }
+        // It stays while another process asks too.
+        let _ = self.dir.parent().map(files::remove_empty);
+    }
+}
+
+/// Removes what processes that are gone left behind.
+fn remove_left(rooms: &Path) {
+    for room in files::entries(rooms) {
+        let name = room.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let pid = name.split('-').next().and_then(|pid| pid.parse().ok());
+        if pid.is_some_and(|pid: u32| process::entry(pid).is_none()) {
+            // The next question tries again what cannot be removed now.
+            let _ = files::remove(&room);
+        }
+    }
+}
+
+/// The agent that says what kind of task a goal is.
+#[derive(Debug)]
+pub struct Profiler<'a> {
+    pub agent: ResolvedAgent,
+    config: &'a Config,
+    now: UnixMillis,
+}
+
+impl<'a> Profiler<'a> {
+    /// The agent that a configuration names; `None` if it names none.
+    pub fn of(config: &'a Config, now: UnixMillis) -> Result<Option<Self>, Failure> {
+        let agent = config.agent(Role::Profile, None)?;
+        Ok(agent.map(|agent| Self { agent, config, now }))
+    }
+
+    /// Asks about an agreement; `None` where it is cancelled.
+    pub async fn ask(
+        &self,
+        top: &Path,
+        world: &World,
+        cancel: &CancellationToken,
+    ) -> Result<Option<(ProfileRecord, Usage)>, Failure> {
+        let prompt = profiling(world, self.now);
+        let outside = OutsideQuestion {
+            config: self.config,
+            agent: &self.agent,
+            prompt: &prompt,
+            form: agent::kind_of_task(),
+            now: self.now,
+        };
+        let (answer, used) = outside.ask(top, cancel).await?;
+        let said = match answer {
+            OutsideAnswer::Value(node) => profile::read(&node),
+            OutsideAnswer::None(why) => Err(why),
+            OutsideAnswer::Cancelled => return Ok(None),
+        };
+        let record = profile::record(self.agent.name.clone(), self.now.rfc3339(), said);
+        Ok(Some((record, used)))
+    }
+}

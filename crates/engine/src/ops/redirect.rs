@@ -1,0 +1,387 @@
+//! A redirect: a person's changes as one commit, whatever runs meanwhile, and the loop's answer to it.
+//!
+//! Not here: the meaning of a redirect (`descent_core::change`), flags and files (`cli`).
+
+use std::sync::Arc;
+
+use descent_core::{
+    change::{self, Adoption, ChangeRefusal, Redirect},
+    difference::{self, Difference, Weight},
+    id::{AttemptId, Serial},
+    judging::Issue,
+    state::{RunStatus, StartedFrom, State, objective::RequestKind},
+    step::Refusal,
+    view::BoundView,
+    world::World,
+};
+use serde::Serialize;
+
+use super::{
+    ChangeDenial, ChangeError, Client, CommitReport, commit_change,
+    current::{
+        self, basis, bound_of_start, commit_on_current, faulty, restless, wait_for_loop, with_usage,
+    },
+    liveness::LoopObservation,
+    request::{self, Patience},
+    start, validate,
+};
+use descent_store::{FileLock, LoadedState, Store};
+use descent_system::failure::{Failure, exit};
+
+/// A loop that has nothing to start makes no commit.
+const ANSWER_MS_MAX: u64 = 10_000;
+/// Paths of another start that are named at most.
+const MOVED_MAX: usize = 1_000;
+
+/// The changes that a person wants, and their reason.
+#[derive(Debug)]
+pub struct RedirectOrder {
+    pub redirect: Redirect,
+    pub reason: Option<String>,
+    /// The paths in which the start of `redirect` differs from the start so far.
+    pub moved: Vec<String>,
+}
+
+/// The right to redirect while a person is asked: the loop, if there is one, has ended its attempts and waits. Without
+/// it, or when its process is gone, the loop goes on.
+#[derive(Debug)]
+pub struct OpenRedirect {
+    _lock: FileLock,
+    /// The attempts that it ended.
+    pub ended: Vec<AttemptId>,
+    pub is_live: bool,
+}
+
+/// The outcome of a redirect, or of a dry run: `descent redirect --json`
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RedirectView {
+    schema: &'static str,
+    result: RedirectResult,
+    /// The differences that it makes, in words.
+    pub changes: Vec<String>,
+    pub effects: Vec<String>,
+    /// The paths in which the new start differs, a thousand at most.
+    pub moved: Vec<String>,
+    /// Issues of what it changes, by the rules: advice, not proof.
+    pub issues: Vec<Issue>,
+    pub bound: BoundView,
+    /// The attempts that end.
+    ended: Vec<AttemptId>,
+    /// The attempts that the loop started after it.
+    pub started: Vec<AttemptId>,
+    /// The commit of the redirect.
+    pub serial: Option<Serial>,
+    /// The next commit of the loop.
+    answered: Option<Serial>,
+    pub next: String,
+    /// The status of the run in that commit.
+    #[serde(skip)]
+    pub answer: Option<RunStatus>,
+}
+
+#[derive(Debug, Clone, Copy, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+enum RedirectResult {
+    Redirected,
+    /// With `-n`.
+    Planned,
+    Unchanged,
+}
+
+impl RedirectView {
+    /// A state that stays as it is.
+    pub fn unchanged(store: &Store, state: &State) -> Self {
+        let world = World::new(state.clone());
+        Self {
+            schema: "descent/redirect/1",
+            result: RedirectResult::Unchanged,
+            changes: Vec::new(),
+            effects: Vec::new(),
+            moved: Vec::new(),
+            issues: Vec::new(),
+            bound: bound_of_start(store, &world),
+            ended: Vec::new(),
+            started: Vec::new(),
+            serial: None,
+            answered: None,
+            next: current::next(store, state),
+            answer: None,
+        }
+    }
+
+    /// A redirect that could be made, or was made.
+    fn of(store: &Store, before: &State, after: &State, effects: &[String]) -> Self {
+        let in_flight = before.run.in_flight.iter();
+        Self {
+            result: RedirectResult::Planned,
+            changes: changes(before, after).iter().map(Difference::text).collect(),
+            effects: effects.to_vec(),
+            issues: validate::brought(before, after, &store.place().project),
+            ended: in_flight.map(|intent| intent.id.clone()).collect(),
+            serial: Some(after.serial),
+            ..Self::unchanged(store, after)
+        }
+    }
+
+    fn with_moved(mut self, order: &RedirectOrder) -> Self {
+        self.moved = order.moved.iter().take(MOVED_MAX).cloned().collect();
+        self
+    }
+}
+
+/// The differences, but for the corrections that tell them and the request that they answer.
+fn changes(before: &State, after: &State) -> Vec<Difference> {
+    let mut before = before.clone();
+    before.corrections.clone_from(&after.corrections);
+    before.control.clone_from(&after.control);
+    // An effect tells which of its entries went.
+    before.trail.clone_from(&after.trail);
+    Arc::make_mut(&mut before.run).status = after.run.status;
+    let mut changes = difference::difference(&before, after);
+    changes.retain(|change| change.weight == Weight::Main);
+    changes
+}
+
+/// Plans the redirect of that state; nothing is written. `None` where all of it stands already.
+pub fn plan(
+    client: &dyn Client,
+    store: &Store,
+    before: &State,
+    order: &RedirectOrder,
+) -> Result<Option<RedirectView>, Failure> {
+    match adopt(client, before, order) {
+        Ok(done) => {
+            let view = RedirectView::of(store, before, &done.state, &done.effects);
+            Ok(Some(view.with_moved(order)))
+        }
+        Err(refusal) => refused(refusal).map(|()| None),
+    }
+}
+
+/// Ends what the loop has in flight, and has it wait for the change.
+pub fn begin(
+    client: &dyn Client,
+    store: &mut Store,
+    reason: Option<&str>,
+) -> Result<OpenRedirect, Failure> {
+    let Some(lock) = store.ask_redirect()? else {
+        let state = store.read()?.state.clone();
+        return Err(asked_already(&state));
+    };
+    let mut ended = Vec::new();
+    if store.is_live() {
+        match request::request(client, store, RequestKind::Redirect, reason)? {
+            Ok(report) => {
+                let in_flight = report.loaded.state.run.in_flight.iter();
+                ended = in_flight.map(|intent| intent.id.clone()).collect();
+                wait_until_it_waits(client, store)?;
+            }
+            Err(Refusal::NothingRuns) => {}
+            Err(refusal) => return Err(Failure::bug(refusal)),
+        }
+    }
+    Ok(OpenRedirect { _lock: lock, ended, is_live: store.is_live() })
+}
+
+/// Waits until the loop has obeyed, or has ended.
+fn wait_until_it_waits(client: &dyn Client, store: &mut Store) -> Result<(), Failure> {
+    let so_far = "the redirect is requested, but ";
+    let mut patience = Patience::new(so_far, LoopObservation::goes_on);
+    while store.is_live() {
+        let loaded = store.read()?;
+        let has_obeyed = loaded.state.run.status == RunStatus::Redirecting;
+        if has_obeyed || !change::is_redirect_open(&loaded.state) {
+            break;
+        }
+        patience.wait(client, store)?;
+    }
+    Ok(())
+}
+
+/// Takes back a redirect that waits for its change; `false` if none does.
+pub fn abort(client: &dyn Client, store: &mut Store) -> Result<bool, Failure> {
+    let committed = commit_change(
+        store,
+        |store| match wait_for_loop(store)? {
+            Some(_) => Ok(()),
+            None => Err(ChangeError::Refused(ChangeRefusal::NoDifference)),
+        },
+        |(), fresh| {
+            change::abort_redirect(&fresh.state, client.now()).map_err(ChangeError::Refused)
+        },
+    )?;
+    match committed {
+        Ok(_) => Ok(true),
+        Err(ChangeRefusal::NoDifference) => Ok(false),
+        Err(refusal) => Err(Failure::bug(refusal)),
+    }
+}
+
+impl OpenRedirect {
+    /// Whether the loop goes on as before: another process took the request back, or the loop did. A stop meanwhile
+    /// takes nothing back.
+    pub fn was_taken_back(&self, state: &State) -> bool {
+        self.is_live && state.run.status == RunStatus::Running && !change::is_redirect_open(state)
+    }
+}
+
+fn taken_back() -> Failure {
+    let message =
+        "the redirect was taken back meanwhile (descent redirect --abort), and nothing is written";
+    Failure::new("E-REDIRECT", exit::LEASE, message, "descent redirect asks anew")
+}
+
+fn asked_already(state: &State) -> Failure {
+    let by = state.control.request.as_ref();
+    let by =
+        by.map_or_else(String::new, |request| format!(" by {}, since {}", request.by, request.at));
+    let message = format!("a redirect is being made already{by}");
+    let hint = "wait until it is made, or descent redirect --abort takes it back";
+    Failure::new("E-REDIRECT", exit::LEASE, message, hint)
+}
+
+/// Commits the redirect on top of whatever a loop has committed meanwhile, and waits for its answer; `None` where all of it
+/// stands already. `open` if this process asked for it before.
+///
+/// The objects of another start are kept before the state names it. If it comes to nothing, those of the start so far are.
+pub fn redirect(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+    order: &RedirectOrder,
+    open: Option<&OpenRedirect>,
+) -> Result<Option<RedirectView>, Failure> {
+    let (place, before) = (store.place().clone(), loaded.state.clone());
+    let keep = |start: &Option<StartedFrom>| match (&order.redirect.start, start) {
+        (Some(_), Some(start)) => start::hold(&place, &before, start),
+        _ => Ok(()),
+    };
+    keep(&order.redirect.start)?;
+    let outcome = commit(client, store, loaded, order, open);
+    if !matches!(outcome, Ok(Some(_))) {
+        keep(&before.run.started_from)?;
+    }
+    let Some((before, done)) = outcome? else {
+        return Ok(None);
+    };
+    let after = &done.loaded.state;
+    let loop_state = wait_for_answer(client, store, after.serial)?;
+    let answer = loop_state.as_ref().map(|loaded| &loaded.state);
+    let started = answer.iter().flat_map(|state| &state.run.in_flight);
+    Ok(Some(RedirectView {
+        result: RedirectResult::Redirected,
+        started: started.map(|intent| intent.id.clone()).collect(),
+        answered: answer.map(|state| state.serial),
+        answer: answer.map(|state| state.run.status),
+        ..RedirectView::of(store, &before, after, &done.effects).with_moved(order)
+    }))
+}
+
+fn commit(
+    client: &dyn Client,
+    store: &mut Store,
+    loaded: Arc<LoadedState>,
+    order: &RedirectOrder,
+    open: Option<&OpenRedirect>,
+) -> Result<Option<(State, CommitReport)>, Failure> {
+    let (place, lineage) = (store.place().clone(), loaded.state.lineage.clone());
+    let mut known = Some(loaded);
+    let mut before = None;
+    let committed = commit_change(
+        store,
+        |store| {
+            basis(&mut known, client, store)?;
+            Ok(open.is_none() && store.is_redirect_asked())
+        },
+        |by_another, fresh| {
+            if fresh.state.lineage != lineage {
+                return Err(ChangeError::Refused(Refused::OtherLineage));
+            }
+            if *by_another && change::is_redirect_open(&fresh.state) {
+                let failure = asked_already(&fresh.state);
+                return Err(ChangeError::Failed(failure));
+            }
+            if open.is_some_and(|open| open.was_taken_back(&fresh.state)) {
+                return Err(ChangeError::Failed(taken_back()));
+            }
+            before = Some(fresh.state.clone());
+            adopt(client, &with_usage(&place, &fresh.state), order)
+                .map_err(|refusal| ChangeError::Refused(Refused::Change(refusal)))
+        },
+    )?;
+    match (committed, before) {
+        (Ok(report), Some(before)) => Ok(Some((before, report))),
+        (Err(Refused::Change(refusal)), _) => refused(refusal).map(|()| None),
+        (Err(Refused::OtherLineage), _) | (Ok(_), None) => Err(restless(store)),
+    }
+}
+
+/// Keeps a plan for the next comparison, where nothing else would be another.
+pub fn keep_plan(client: &dyn Client, store: &mut Store, plan: &State) -> Result<(), Failure> {
+    let keep = |state: &State| change::keep_plan(state, plan, client.now());
+    match commit_on_current(client, store, None, keep)? {
+        Ok(_) | Err(ChangeDenial { refusal: ChangeRefusal::NoDifference, .. }) => Ok(()),
+        Err(denial) => Err(Failure::bug(denial.refusal)),
+    }
+}
+
+enum Refused {
+    Change(ChangeRefusal),
+    OtherLineage,
+}
+
+fn adopt(
+    client: &dyn Client,
+    before: &State,
+    order: &RedirectOrder,
+) -> Result<Adoption, ChangeRefusal> {
+    let now = client.now();
+    let changes = order.redirect.changes(before, &now.rfc3339());
+    let changes = changes.map_err(ChangeRefusal::Invalid)?;
+    let (reason, by) = (order.reason.as_deref(), client.by());
+    change::redirect(before, &changes, reason, &by, now)
+}
+
+/// The failure of a refusal, unless all of it stands already.
+fn refused(refusal: ChangeRefusal) -> Result<(), Failure> {
+    match refusal {
+        ChangeRefusal::NoDifference => Ok(()),
+        ChangeRefusal::Invalid(faults)
+            if faults.iter().all(|fault| fault.rule == change::NOT_BLOCKED) =>
+        {
+            let messages = faults.iter().map(|fault| fault.message.as_str());
+            let messages: Vec<&str> = messages.collect();
+            let hint = faults.first().and_then(|fault| fault.hint.clone());
+            Err(Failure::usage(messages.join("; "), hint.unwrap_or_default()))
+        }
+        ChangeRefusal::Invalid(faults) => {
+            let hint = "mend them, then try again; nothing was written";
+            Err(faulty("E-INVALID", "the redirect has", &faults, hint))
+        }
+        ChangeRefusal::WorkspaceIsFixed => {
+            let hint = "align --force --set workspace=… archives this run and begins anew";
+            Err(Failure::usage(refusal, hint))
+        }
+        refusal => Err(Failure::bug(refusal)),
+    }
+}
+
+/// Waits for the loop's next commit; `None` if it has none to make, or has ended.
+fn wait_for_answer(
+    client: &dyn Client,
+    store: &mut Store,
+    after: Serial,
+) -> Result<Option<Arc<LoadedState>>, Failure> {
+    let so_far = "the redirect is committed, but ";
+    let mut patience = Patience::new(so_far, LoopObservation::goes_on);
+    while store.is_live() && patience.waited_ms < ANSWER_MS_MAX {
+        let loaded = store.read()?;
+        if loaded.state.serial > after {
+            return Ok(Some(loaded));
+        }
+        patience.wait(client, store)?;
+    }
+    Ok(None)
+}

@@ -1,0 +1,18 @@
+#![no_std]
+#![warn(missing_debug_implementations)]
+//! Questions to agents, and advice: texts made from the state.
+//!
+//! Not here: the meaning of an answer (`descent-core`), how an agent is called (`descent-agent`), any I/O.
+//!
+//! Interface: `prompt` has one function for each kind of question (`attempt`, `planning`, `refining`, `rating`, …),
+//! which takes a `World` and gives a `Prompt` within its limit of bytes. `advice` names what makes a goal or a plan
+//! hard to decide.
+
+extern crate alloc;
+
+pub mod advice;
+pub mod prompt;
+
+#[cfg(test)]
+#[path = "../../../tests/records.rs"]
+mod whole_records;

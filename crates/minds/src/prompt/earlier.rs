@@ -1,0 +1,406 @@
+//! The earlier attempts of an atom: how each ended, what its checks printed, what it reported and changed, and the files
+//! with it.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use super::{
+    section::{PromptSection, cut, in_a_line, indented, last_lines, names},
+    subject::PromptSubject,
+};
+use descent_core::{
+    doc,
+    event::Clarity,
+    fingerprint,
+    id::AttemptId,
+    state::{
+        FailureClass, FailureEntry, Workspace, atom::MergeConflict, record::ToolCall, side::LiesAt,
+    },
+    world::earlier::{self, EarlierFailure},
+};
+
+/// Maximum of failures described, the newest.
+const FAILURES_MAX: usize = 10;
+/// Maximum of different reasons of older failures, the newest.
+const REASONS_MAX: usize = 8;
+/// Maximum of bytes of each thing that is told of a failure.
+const REASON_BYTES_MAX: usize = 1_000;
+const OUTPUT_BYTES_MAX: usize = 3_000;
+const REPORT_BYTES_MAX: usize = 2_000;
+const VALUE_BYTES_MAX: usize = 1_000;
+/// How many failures are told with all of this, and how many with half of it; older ones are a line.
+const WHOLE_MAX: usize = 1;
+const HALF_MAX: usize = 2;
+/// Attempts that are named on one line.
+const NAMES_MAX: usize = 5;
+const TOOLS_BYTES_MAX: usize = 1_500;
+const TOOL_BYTES_MAX: usize = 160;
+const CHECK_BYTES_MAX: usize = 200;
+const CHECKS_MAX: usize = 8;
+const FILES_MAX: usize = 20;
+const FILE_BYTES_MAX: usize = 120;
+/// Bytes of an older failure, on one line.
+const LINE_BYTES_MAX: usize = 200;
+
+pub(super) fn section(
+    subject: &PromptSubject<'_>,
+    files: &PromptFiles<'_>,
+    bytes_max: usize,
+) -> PromptSection {
+    let state = &subject.world.state;
+    let mut newest = earlier::failures_of(state, &subject.intent.atom);
+    let conflict = earlier::conflict_of(state, subject.intent);
+    if newest.is_empty() && conflict.is_none() {
+        return PromptSection::new("earlier", "", bytes_max);
+    }
+    let head = if newest.is_empty() {
+        "What was tried before"
+    } else {
+        "What was tried before and failed"
+    };
+    let section = PromptSection::new("earlier", head, bytes_max);
+    let older = newest.split_off(newest.len().min(FAILURES_MAX));
+    let order = order(&newest);
+    let start = start(subject, files);
+    let conflict = conflict.map(|one| not_merged(one, files));
+    let alike = alike(older.iter().map(|one| &*one.entry.reason));
+    let beginning = [order, start, conflict.unwrap_or_default()].concat();
+    let room = section.room().saturating_sub(beginning.len() + alike.len());
+    let told = told(subject, files, &newest, room);
+    section.with([beginning, told, alike].concat())
+}
+
+/// Whether the next attempt shall go another way. An attempt that was hindered says nothing against its way.
+fn order(newest: &[EarlierFailure<'_>]) -> String {
+    let of = |class, by_form| {
+        let is_meant =
+            |one: &&EarlierFailure<'_>| one.entry.class == class && one.entry.by_form == by_form;
+        let meant = newest.iter().filter(is_meant);
+        names(meant.map(|one| one.entry.attempt.to_string()), NAMES_MAX)
+    };
+    let wrong = of(FailureClass::Logical, false);
+    let by_form = of(FailureClass::Logical, true);
+    let hindered = of(FailureClass::Environmental, false);
+    let mut text = String::new();
+    if !wrong.is_empty() {
+        text.push_str(&format!("Go another way than {wrong}: the same again would fail again.\n"));
+    }
+    if !by_form.is_empty() {
+        text.push_str(&format!(
+            "The way of {by_form} may be right: only the form of the answer was wrong, and the work was not judged. \
+             Answer in the form that is asked for.\n"
+        ));
+    }
+    if !hindered.is_empty() {
+        text.push_str(&format!(
+            "The way of {hindered} may be right: it was hindered (by the time limit, a signal, a missing program) \
+             and not refuted.\n"
+        ));
+    }
+    let mut prints = newest.iter().map(|one| one.entry.fingerprint.as_ref());
+    if let (Some(Some(newest_one)), Some(Some(before))) = (prints.next(), prints.next())
+        && newest_one == before
+    {
+        text.push_str("The last two failed alike.\n");
+    }
+    text
+}
+
+/// The tree that the attempt begins from.
+fn start(subject: &PromptSubject<'_>, files: &PromptFiles<'_>) -> String {
+    if subject.is_plan() {
+        return "\n".to_string();
+    }
+    if subject.world.state.objective.constraints.workspace() == Workspace::Shared {
+        return "What these attempts changed is still in the files.\n\n".to_string();
+    }
+    match files.start {
+        TreeStart::Clean => {
+            "You begin from a clean tree: nothing that these attempts changed is in it.\n\n"
+                .to_string()
+        }
+        TreeStart::Laid(attempt) => format!(
+            "The change of {attempt} is in your tree already, not committed, but for protected files: keep, mend or \
+             take back of it what you want.\n\n"
+        ),
+        TreeStart::Unused { attempt, why } => {
+            let why = match why {
+                UnusedChange::Conflict(paths) => {
+                    let paths = paths.iter().map(|path| cut(path, FILE_BYTES_MAX));
+                    format!("it no longer applies ({})", names(paths, FILES_MAX))
+                }
+                UnusedChange::Gone => "it is not kept any more".to_string(),
+            };
+            format!(
+                "The change of {attempt} was to be in your tree, but {why}. So you begin from a clean tree.\n\n"
+            )
+        }
+    }
+}
+
+fn not_merged(conflict: &MergeConflict, files: &PromptFiles<'_>) -> String {
+    let paths = conflict.paths.iter().map(|path| cut(path, FILE_BYTES_MAX));
+    let paths = names(paths, FILES_MAX);
+    let (whose, patch) = match &conflict.attempt {
+        Some(attempt) => (format!("The change of {attempt}"), patch(attempt, files)),
+        None => ("The result that it had".to_string(), String::new()),
+    };
+    format!(
+        "- {whose} did not merge with what others changed meanwhile, in {paths}. It was not wrong: make it again on \
+         the tree as it is now.\n{patch}"
+    )
+}
+
+/// How much is told of one failure, as a part of the most.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Detail {
+    Whole,
+    Half,
+    Line,
+}
+
+impl Detail {
+    fn of(place: usize) -> Self {
+        match place {
+            place if place < WHOLE_MAX => Self::Whole,
+            place if place < WHOLE_MAX + HALF_MAX => Self::Half,
+            _ => Self::Line,
+        }
+    }
+
+    fn bytes(self, bytes_max: usize) -> usize {
+        match self {
+            Self::Whole => bytes_max,
+            Self::Half => bytes_max / 2,
+            Self::Line => 0,
+        }
+    }
+}
+
+/// The failures, the newest first. Each may fill half of the room that the newer ones left.
+fn told(
+    subject: &PromptSubject<'_>,
+    files: &PromptFiles<'_>,
+    newest: &[EarlierFailure<'_>],
+    room: usize,
+) -> String {
+    let (mut text, mut left) = (String::new(), room);
+    for (place, one) in newest.iter().enumerate() {
+        let most = match newest.len() {
+            1 => left,
+            _ => left / 2,
+        };
+        let told = match Detail::of(place) {
+            Detail::Line => format!("{}\n", in_a_line(&head(subject, one), LINE_BYTES_MAX)),
+            detail => shortened(failure(subject, files, one, detail), most),
+        };
+        match left.checked_sub(told.len()) {
+            Some(rest) => left = rest,
+            None => break,
+        }
+        text.push_str(&told);
+    }
+    text
+}
+
+fn shortened(text: String, bytes_max: usize) -> String {
+    if text.len() > bytes_max {
+        format!("{}\n", cut(&text, bytes_max.saturating_sub(1)))
+    } else {
+        text
+    }
+}
+
+/// Who failed, and how.
+fn head(subject: &PromptSubject<'_>, one: &EarlierFailure<'_>) -> String {
+    let failure = one.entry;
+    let how = match failure.class {
+        FailureClass::Logical => "failed",
+        FailureClass::Environmental => "was hindered",
+    };
+    let context = failure.context.as_ref();
+    let elsewhere = if context.is_none_or(|context| *context == subject.intent.context) {
+        ""
+    } else {
+        ", under other conditions"
+    };
+    let reason = cut(&failure.reason, REASON_BYTES_MAX);
+    format!("- {} {how}{elsewhere}: {reason}\n", failure.attempt)
+}
+
+fn failure(
+    subject: &PromptSubject<'_>,
+    files: &PromptFiles<'_>,
+    one: &EarlierFailure<'_>,
+    detail: Detail,
+) -> String {
+    let failure = one.entry;
+    let mut text = head(subject, one);
+    if one.is_in_full {
+        text.push_str(&changed(subject, failure));
+    }
+    text.push_str(&patch(&failure.attempt, files));
+    text.push_str(&tools(failure, detail));
+    text.push_str(&checks(failure));
+    text.push_str(&printed(failure, detail));
+    if let Some(path) = failure.whole.as_ref().and_then(files.lies_at) {
+        text.push_str(&format!("    (all that was printed: {path})\n"));
+    }
+    text.push_str(&reports(failure, detail));
+    text
+}
+
+fn changed(subject: &PromptSubject<'_>, failure: &FailureEntry) -> String {
+    let constraints = &subject.world.state.objective.constraints;
+    if subject.is_plan() || constraints.workspace() == Workspace::Shared {
+        return String::new();
+    }
+    let paths = failure.changed.iter().map(|path| cut(path, FILE_BYTES_MAX));
+    match names(paths, FILES_MAX) {
+        none if none.is_empty() => "    (it changed no file)\n".to_string(),
+        paths => format!("    (it changed {paths})\n"),
+    }
+}
+
+/// The last tool calls, as many as have room, in their order; they stand in what an agent printed too.
+fn tools(failure: &FailureEntry, detail: Detail) -> String {
+    if failure.criteria.is_empty() && !failure.output.is_empty() {
+        return String::new();
+    }
+    let mut left = detail.bytes(TOOLS_BYTES_MAX);
+    let line = |call: &ToolCall| {
+        let call = in_a_line(&format!("{}: {}", call.tool, call.target), TOOL_BYTES_MAX);
+        indented(call.trim_end_matches(": "))
+    };
+    let fits = |line: &String| {
+        let rest = left.checked_sub(line.len());
+        left = rest.unwrap_or(left);
+        rest.is_some()
+    };
+    let mut lines: Vec<String> = failure.tried.iter().rev().map(line).take_while(fits).collect();
+    lines.reverse();
+    match (lines.len(), failure.tried.len()) {
+        (0, _) => String::new(),
+        (some, all) if some < all => format!("    (its last tool calls:)\n{}", lines.concat()),
+        _ => format!("    (its tool calls:)\n{}", lines.concat()),
+    }
+}
+
+fn checks(failure: &FailureEntry) -> String {
+    let failed = fingerprint::failed_checks(failure).into_iter();
+    let failed: Vec<String> = failed.map(|check| in_a_line(check, CHECK_BYTES_MAX)).collect();
+    if failed.is_empty() {
+        String::new()
+    } else {
+        format!("    (checks that did not hold: {})\n", names(failed.into_iter(), CHECKS_MAX))
+    }
+}
+
+/// The end of what the attempt printed, or the checks that did not hold.
+fn printed(failure: &FailureEntry, detail: Detail) -> String {
+    let lines = last_lines(&failure.output, detail.bytes(OUTPUT_BYTES_MAX));
+    let head =
+        if failure.criteria.is_empty() { "what it printed" } else { "what its checks printed" };
+    if lines.is_empty() { lines } else { format!("    ({head}:)\n{lines}") }
+}
+
+/// The parts of its report.
+fn reports(failure: &FailureEntry, detail: Detail) -> String {
+    let (words_max, value_max) = (detail.bytes(REPORT_BYTES_MAX), detail.bytes(VALUE_BYTES_MAX));
+    let handoff = failure.handoff.as_deref().unwrap_or_default();
+    let value = failure.value.as_ref().map(doc::write_compact);
+    let unclear = Clarity::words(failure.unclear, "");
+    let unclear = unclear.map_or_else(String::new, |words| format!("    ({words})\n"));
+    let parts = [
+        unclear,
+        reported("what it reported", &failure.summary, words_max),
+        reported("what it left for the next", handoff, words_max),
+        reported("its value", &value.unwrap_or_default(), value_max),
+    ];
+    parts.concat()
+}
+
+fn reported(head: &str, words: &str, bytes_max: usize) -> String {
+    if words.is_empty() {
+        String::new()
+    } else {
+        format!("    ({head}:)\n{}", indented(&cut(words, bytes_max)))
+    }
+}
+
+/// The file with the change of an attempt.
+fn patch(attempt: &AttemptId, files: &PromptFiles<'_>) -> String {
+    let patch = files.patches.iter().find(|one| one.attempt == *attempt);
+    let is_laid = *files.start == TreeStart::Laid(attempt.clone());
+    let to_do = if is_laid { "which is in your tree" } else { "to read or to apply" };
+    patch.map_or_else(String::new, |one| format!("    (its change, {to_do}: {})\n", one.path))
+}
+
+/// Older failures, the newest first, as lines with how often each came about, the oldest first.
+fn alike<'r>(reasons: impl Iterator<Item = &'r str>) -> String {
+    let mut counts: Vec<(&str, usize)> = Vec::new();
+    for reason in reasons {
+        match counts.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += 1,
+            None => counts.push((reason, 1)),
+        }
+    }
+    counts.truncate(REASONS_MAX);
+    let line = |(reason, count): &(&str, usize)| {
+        format!("- {count} × {}\n", in_a_line(reason, LINE_BYTES_MAX))
+    };
+    let lines: String = counts.iter().map(line).collect();
+    if lines.is_empty() { lines } else { format!("Before these:\n{lines}") }
+}
+
+// The files around an attempt that its prompt names, and the tree that it begins from: facts of the shell.
+
+/// Earlier changes that lie beside a prompt as patches, the newest.
+pub const PATCHES_MAX: usize = 2;
+/// A larger change is no patch to read.
+pub const PATCH_BYTES_MAX: usize = 1 << 20;
+
+#[derive(Clone, Copy)]
+pub struct PromptFiles<'a> {
+    pub lies_at: LiesAt<'a>,
+    pub patches: &'a [EarlierPatch],
+    pub start: &'a TreeStart,
+}
+
+/// The change of an earlier attempt, as a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EarlierPatch {
+    pub attempt: AttemptId,
+    pub path: String,
+}
+
+/// The files that an attempt begins with.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TreeStart {
+    /// Those of the commit that it starts from.
+    Clean,
+    /// The change of this attempt is laid on them.
+    Laid(AttemptId),
+    /// That was wanted, and the change could not be used.
+    Unused { attempt: AttemptId, why: UnusedChange },
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum UnusedChange {
+    /// It does not apply to these paths.
+    Conflict(Vec<String>),
+    /// It is not kept any more.
+    Gone,
+}
+
+impl core::fmt::Debug for PromptFiles<'_> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("PromptFiles")
+            .field("patches", &self.patches)
+            .field("start", &self.start)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,247 @@
+//! The start of a job: its pipes, its tag, its group, and the handle of its first process; and why a start fails.
+//!
+//! Invariant: any failure after the first process exists ends that process.
+#![allow(clippy::disallowed_methods)] // door: processes
+
+use std::{
+    io,
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::net::UnixStream,
+    },
+    path::{Path, PathBuf},
+};
+
+use rustix::io::Errno;
+use tokio::process::{Child, ChildStdin, ChildStdout, Command};
+
+use super::{
+    Fence, Job, Output, SHELL,
+    cgroup::Leaf,
+    ending::{self, JobEnding},
+    guard,
+    guard::FenceTask,
+    handle::JobHandle,
+    orphans::JobProcesses,
+    registry::{self, RegistryEntry},
+    table,
+    tag::Tag,
+};
+use descent_system::failure::{Lack, lack_at_start, lack_of};
+
+pub(super) struct SpawnedJob {
+    pub(super) child: Child,
+    pub(super) output: Output,
+    /// The standard input of a job that has one.
+    pub(super) input: Option<ChildStdin>,
+    pub(super) handle: JobHandle,
+}
+
+/// The parts of a job's start: the command, and the pipes that it uses.
+struct Start<'j> {
+    job: &'j Job,
+    input: Option<OwnedFd>,
+    ending: &'static JobEnding,
+    tag: Tag,
+    leaf: Option<Leaf>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+    fence: Option<FenceTask>,
+}
+
+/// Our ends of the pipes, and the two streams that the job begins with.
+struct Pipes {
+    merged: OwnedFd,
+    apart: Option<OwnedFd>,
+    /// The reading end, which is the job's, and ours.
+    input: Option<(OwnedFd, OwnedFd)>,
+    stdout: OwnedFd,
+    stderr: OwnedFd,
+}
+
+impl Pipes {
+    fn of(job: &Job, streams: Streams) -> io::Result<Self> {
+        let (merged, stderr) = pipe()?;
+        let input = streams.has_input.then(pipe).transpose()?;
+        let (apart, stdout) = if streams.is_stdout_apart || job.whole_stdout_bytes_max > 0 {
+            pipe().map(|(reader, writer)| (Some(reader), writer))?
+        } else {
+            (None, stderr.try_clone()?)
+        };
+        Ok(Self { merged, apart, input, stdout, stderr })
+    }
+}
+
+/// The streams of a job beside the one that takes all output.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Streams {
+    pub(super) has_input: bool,
+    pub(super) is_stdout_apart: bool,
+}
+
+/// The leader, and its control socket and the standard input that its guard is still to get.
+type First = (Child, RegistryEntry, Option<UnixStream>, Option<OwnedFd>);
+
+pub(super) fn spawn(
+    job: &Job,
+    streams: Streams,
+    fence: Option<&Fence>,
+) -> Result<SpawnedJob, SpawnError> {
+    let failed = |error| SpawnError::from_spawn(error, &job.cwd);
+    let Pipes { merged, apart, input, stdout, stderr } = Pipes::of(job, streams).map_err(failed)?;
+    let (its_input, our_input) = input.unzip();
+    let (tag, ending) = (Tag::new(&job.mark), ending::chosen());
+    let leaf = ending.make_leaf(tag);
+    let start = Start {
+        job,
+        input: its_input,
+        ending,
+        tag,
+        leaf: leaf.clone(),
+        stdout,
+        stderr,
+        fence: fence.and_then(|fence| fence.task(job)),
+    };
+    let first = start.leader();
+    if let (Err(_), Some(leaf)) = (&first, &leaf) {
+        leaf.remove();
+    }
+    let (child, registered, control, for_guard) = first.map_err(failed)?;
+    // From here on any failure drops the handle, which ends the child.
+    let handle = JobHandle {
+        processes: JobProcesses {
+            leader: registered.pid,
+            start_ticks: registered.start_ticks,
+            tag,
+        },
+        method: ending.method,
+        leaf,
+        control,
+        registered: Some(registered),
+    };
+    if let Some(control) = &handle.control {
+        let input = for_guard.as_ref().map(AsFd::as_fd);
+        guard::begin(control, input).map_err(failed)?;
+    }
+    drop(for_guard);
+    let input = our_input.map(writer).transpose().map_err(failed)?;
+    let apart = apart.map(reader).transpose().map_err(failed)?;
+    let output = Output { merged: Some(reader(merged).map_err(failed)?), apart };
+    Ok(SpawnedJob { child, output, input, handle })
+}
+
+impl Start<'_> {
+    /// Afterwards this process no longer holds the job's ends of the pipes.
+    fn leader(mut self) -> io::Result<First> {
+        let job = self.job;
+        let (program, control) = self.ending.command(
+            &job.command,
+            self.tag,
+            self.leaf.as_ref(),
+            &mut self.input,
+            self.fence,
+        )?;
+        let mut command = Command::from(program);
+        command.current_dir(&job.cwd).env_clear();
+        command.envs(job.env.iter().map(|(name, value)| (name, value)));
+        command.env(table::MARK, &job.mark);
+        if control.is_some() {
+            command.env(guard::COMMAND, &job.command);
+        }
+        // The command holds the guard's end of the socket and of the pipes until it is dropped.
+        command.stdout(self.stdout).stderr(self.stderr);
+        let (child, registered) = registry::spawn(|| {
+            let child = command.spawn()?;
+            let id = child.id();
+            Ok((id.expect("BUG: a child that was never waited for has its id"), child))
+        })?;
+        Ok((child, registered, control, self.input))
+    }
+}
+
+fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
+    let (reader, writer) = io::pipe()?;
+    Ok((reader.into(), writer.into()))
+}
+
+/// The runtime offers no other reader of a pipe that it didn't make itself.
+fn reader(pipe: OwnedFd) -> io::Result<ChildStdout> {
+    ChildStdout::from_std(pipe.into())
+}
+
+fn writer(pipe: OwnedFd) -> io::Result<ChildStdin> {
+    ChildStdin::from_std(pipe.into())
+}
+
+// Why a job was not started, and what a person can do about it.
+
+/// Why nothing was started.
+#[derive(Debug, thiserror::Error)]
+pub enum SpawnError {
+    #[error("the working directory {} is not there", .0.display())]
+    NoDirectory(PathBuf),
+    #[error("there is no shell at {SHELL}")]
+    NoShell,
+    #[error("the command and its environment are too long for the system: {0}")]
+    TooLong(#[source] io::Error),
+    #[error("the system has no room for another process: {0}")]
+    NoRoom(#[source] io::Error),
+    #[error("the command or its environment contains a NUL byte")]
+    Nul(#[source] io::Error),
+    #[error("the log {} cannot be written: {source}", path.display())]
+    Log { path: PathBuf, source: io::Error },
+    /// A process of the job ended before the command began.
+    #[error("the command cannot be started: {0}")]
+    Cut(#[source] io::Error),
+    #[error("the command cannot be started: {0}")]
+    Other(#[source] io::Error),
+}
+
+impl SpawnError {
+    #[must_use]
+    pub fn hint(&self) -> &'static str {
+        match self {
+            SpawnError::NoDirectory(_) => "it was removed while it was in use: run again",
+            SpawnError::NoShell => "commands are run by a POSIX shell: install one there",
+            SpawnError::TooLong(_) => "put the command into a script and name that",
+            SpawnError::NoRoom(_) => {
+                "lower the parallelism, or raise the limits on processes (`ulimit -u`), \
+                 open files (`ulimit -n`) or memory"
+            }
+            SpawnError::Nul(_) => "remove the NUL byte",
+            SpawnError::Log { .. } => "check the directory's permissions and the free space",
+            SpawnError::Cut(_) => {
+                "see in `dmesg` whether memory is lacking, and lower the parallelism"
+            }
+            SpawnError::Other(_) => "fix what the system names, then run it again",
+        }
+    }
+
+    /// The resource that was lacking for the start, if it can become available again.
+    #[must_use]
+    pub fn lack(&self) -> Option<Lack> {
+        match self {
+            SpawnError::NoRoom(source) | SpawnError::Other(source) => lack_at_start(source),
+            SpawnError::Log { source, .. } => lack_of(source),
+            SpawnError::Cut(_) => Some(Lack::Processes),
+            SpawnError::NoDirectory(_)
+            | SpawnError::NoShell
+            | SpawnError::TooLong(_)
+            | SpawnError::Nul(_) => None,
+        }
+    }
+
+    pub(super) fn from_spawn(error: io::Error, cwd: &Path) -> SpawnError {
+        match Errno::from_io_error(&error) {
+            Some(Errno::TOOBIG) => SpawnError::TooLong(error),
+            Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
+                SpawnError::NoRoom(error)
+            }
+            _ if !cwd.is_dir() => SpawnError::NoDirectory(cwd.to_owned()),
+            _ if !Path::new(SHELL).exists() => SpawnError::NoShell,
+            _ if error.kind() == io::ErrorKind::InvalidInput => SpawnError::Nul(error),
+            _ if error.kind() == io::ErrorKind::UnexpectedEof => SpawnError::Cut(error),
+            _ => SpawnError::Other(error),
+        }
+    }
+}

@@ -1,0 +1,193 @@
+//! The one door to git: a dozen verbs, each a few runs of the git program, with ids as input and
+//! output.
+//!
+//! The person's repository (`Git::open`) is read; only `apply` writes to it. Everything we make
+//! goes into a repository of our own. It borrows the person's objects (`Git::lineage`), or is the
+//! only one (`Git::private`).
+//!
+//! Not here: where trees are and when they are made (`workspace`), what a candidate is worth
+//! (`verify`). All functions block; nothing here knows an async runtime.
+//!
+//! Invariants: git's environment is built from nothing, and no hook and no prompt runs. The
+//! person's files and repository change only in `apply`, except the one reference that keeps their
+//! HEAD of the start. Every id returned exists in the object store. The same inputs give the same
+//! ids.
+
+mod apply;
+mod call;
+mod candidate;
+mod checkout;
+mod diff;
+mod disk;
+mod durable;
+mod error;
+mod host;
+mod index;
+mod lineage;
+mod not_taken;
+mod place;
+mod private;
+mod query;
+mod refs;
+mod settings;
+mod snapshot;
+mod status;
+#[cfg(test)]
+mod tests;
+mod trees;
+
+pub use apply::ApplyOutcome;
+pub use candidate::{AttemptTree, Candidate, LandingSpec, LaySpec, Merge};
+pub use checkout::Leftovers;
+pub use diff::Change;
+pub use diff::{BranchOutcome, FileLines};
+pub use disk::write_new_file;
+pub use error::GitError;
+pub use query::WrittenText;
+pub use status::Stamps;
+
+use descent_core::id::{CommitId, TreeId};
+use descent_process::{Programs, programs};
+use descent_system::files;
+use host::{Env, GitHost};
+use settings::KeptFiles;
+use std::{
+    collections::HashMap,
+    ffi::OsStr,
+    os::unix::ffi::OsStrExt,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+/// A repository with a working tree, and the git program for it.
+#[derive(Debug, Clone)]
+pub struct Git(Arc<Repository>);
+
+#[derive(Debug)]
+struct Repository {
+    host: GitHost,
+    top: PathBuf,
+    git_dir: PathBuf,
+    common_dir: PathBuf,
+    /// The repository whose objects ours borrows; `None` if it borrows from nobody.
+    person: Option<Git>,
+    /// The files that decide about bytes; `None` in the person's repository.
+    kept: Option<KeptFiles>,
+    /// The person's environment, under which repositories inside this one are opened.
+    theirs: Env,
+    /// Trees of commits, which never change; cleared when there are too many.
+    trees: Mutex<HashMap<CommitId, TreeId>>,
+}
+
+impl Git {
+    /// The repository around `dir`; `None` outside of any working tree.
+    pub fn open(dir: &Path) -> Result<Option<Self>, GitError> {
+        Self::open_on(programs::real(), dir)
+    }
+
+    /// Like [`Git::open`], with the runner of git.
+    pub(crate) fn open_on(
+        programs: Arc<dyn Programs>,
+        dir: &Path,
+    ) -> Result<Option<Self>, GitError> {
+        Self::open_with(programs, dir, &std::env::vars_os().collect())
+    }
+
+    /// `theirs` is the person's whole environment.
+    fn open_with(
+        programs: Arc<dyn Programs>,
+        dir: &Path,
+        theirs: &Env,
+    ) -> Result<Option<Self>, GitError> {
+        let dir = dir.canonicalize().map_err(GitError::io(dir))?;
+        // Then git need not be asked.
+        if files::top_of(&dir).is_none() {
+            return Ok(None);
+        }
+        let host = GitHost::read(programs, &dir, theirs)?;
+        let Some([git_dir, common_dir, top]) = locate(&host, &dir)? else {
+            return Ok(None);
+        };
+        let common_dir = common_dir.canonicalize().map_err(GitError::io(common_dir))?;
+        Ok(Some(Self(Arc::new(Repository {
+            host,
+            top,
+            git_dir,
+            common_dir,
+            person: None,
+            kept: None,
+            theirs: theirs.clone(),
+            trees: Mutex::default(),
+        }))))
+    }
+
+    /// The top of the person's working tree.
+    pub fn top(&self) -> &Path {
+        &self.0.top
+    }
+
+    /// The directory that all worktrees of the repository share.
+    pub(crate) fn common_dir(&self) -> &Path {
+        &self.0.common_dir
+    }
+
+    /// Whether commits have a default author, because the person configured none.
+    pub fn identity_is_default(&self) -> bool {
+        self.0.host.identity_is_default
+    }
+
+    /// Whether it may lack objects that a remote promised.
+    pub fn is_partial(&self) -> bool {
+        settings::is_partial(&self.0.host.settings)
+    }
+
+    fn host(&self) -> &GitHost {
+        &self.0.host
+    }
+
+    /// The git directory of this working tree; in a linked worktree it differs from `common_dir`.
+    fn git_dir(&self) -> &Path {
+        &self.0.git_dir
+    }
+}
+
+/// The version of the git that is used in `dir`, a repository or not.
+pub fn version(dir: &Path) -> Result<(u32, u32), GitError> {
+    let theirs: Env = std::env::vars_os().collect();
+    GitHost::read(programs::real(), dir, &theirs).map(|host| host.version)
+}
+
+fn locate(host: &GitHost, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> {
+    let args = [
+        "rev-parse",
+        "--path-format=absolute",
+        "--is-bare-repository",
+        "--is-inside-work-tree",
+        "--git-dir",
+        "--git-common-dir",
+        "--show-toplevel",
+    ];
+    let ran = host.run(dir, args.map(Into::into).to_vec(), Vec::new(), None)?;
+    if ran.stdout.starts_with(b"true\nfalse\n") {
+        let dir = dir.to_owned();
+        return Err(GitError::Bare { dir });
+    }
+    if ran.stdout.starts_with(b"false\nfalse\n") {
+        return Ok(None);
+    }
+    if !ran.status.success() {
+        let stderr = String::from_utf8_lossy(&ran.stderr);
+        return if stderr.contains("not a git repository (or any") {
+            Ok(None)
+        } else {
+            Err(call::failed("rev-parse", &ran))
+        };
+    }
+    let lines: Vec<&[u8]> = ran.stdout.trim_ascii_end().split(|byte| *byte == b'\n').collect();
+    match lines[..] {
+        [_, _, git_dir, common_dir, top] => {
+            Ok(Some([git_dir, common_dir, top].map(|path| PathBuf::from(OsStr::from_bytes(path)))))
+        }
+        _ => Err(GitError::Odd { verb: "rev-parse" }),
+    }
+}

@@ -1,0 +1,317 @@
+//! Workspaces on a repository of our own, which lies beside the state. It borrows objects from the person's repository,
+//! or (`shadow`) is complete by itself.
+//!
+//! `<cache>/<lineage>/<project>/` holds `attempt-<slot>`, `result`, the name of the project, and our own indexes while
+//! one is needed. The trees for checks lie elsewhere (`checks`). Invariant: two projects, and two state files of one
+//! project, share no directory and no reference.
+#![allow(clippy::disallowed_methods)] // door: directories of the cache
+
+mod checks;
+mod earlier;
+mod result;
+mod start;
+mod ways_back;
+
+pub use earlier::KeptPatch;
+pub use result::MadeChange;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex},
+};
+
+use descent_core::{
+    id::{CommitId, Lineage, TreeId},
+    state::{Constraints, StartedFrom},
+};
+
+use super::{
+    Checkout, Result, WorkDir, WorkspaceError,
+    globs::{self, Globs},
+    kept, places,
+};
+use crate::git::{Git, GitError, Leftovers, Stamps};
+use descent_process::Programs;
+use descent_store::StatePlace;
+
+/// The names of attempts' trees, before the number of the slot.
+const ATTEMPT: &str = "attempt-";
+/// Ignored paths that are named at most.
+const IGNORED_MAX: usize = 200;
+
+/// The trees of one project and one lineage, and their repository.
+#[derive(Debug, Clone)]
+pub struct Worktrees {
+    /// Our own repository; the person's is behind it.
+    git: Git,
+    /// Whether no repository of the person's is behind it.
+    is_private: bool,
+    project: PathBuf,
+    /// The project's path in the repository; empty at its top.
+    prefix: PathBuf,
+    /// The cache directory of this lineage and this project.
+    cache: PathBuf,
+    lineage: Lineage,
+    refs: String,
+    links: Vec<PathBuf>,
+    protected: Globs,
+    setup: Option<String>,
+    setup_inputs: Globs,
+    keep: Globs,
+    keeps: Vec<String>,
+    notes: Arc<Mutex<Vec<String>>>,
+}
+
+impl Worktrees {
+    pub(super) fn open(
+        programs: Arc<dyn Programs>,
+        cache: &Path,
+        at: &StatePlace,
+        lineage: &Lineage,
+        constraints: &Constraints,
+    ) -> Result<Self> {
+        let project = places::real_project(at)?;
+        let not_in_one = || WorkspaceError::NotARepository { project: project.clone() };
+        let person = Git::open_on(programs, &project)?.ok_or_else(not_in_one)?;
+        let top = person.top().to_owned();
+        if person.head()?.commit.is_none() {
+            return Err(GitError::NoCommits { top }.into());
+        }
+        let prefix = project.strip_prefix(&top).unwrap_or(Path::new(""));
+        let place = places::place_in(cache, &project, lineage);
+        places::make_below(cache, &place)?;
+        let git = person.lineage(&places::repository_of(at, lineage)?)?;
+        // If its .git is gone, git finds a repository around it, in which all paths are others.
+        if !places::keeps_prefix(git.common_dir(), prefix).map_err(WorkspaceError::io(&top))? {
+            return Err(WorkspaceError::OtherRepository { project, top });
+        }
+        let prefix = prefix.to_owned();
+        let mut trees = Self::of(git, place, project, at, lineage, constraints)?;
+        trees.prefix = prefix;
+        Ok(trees)
+    }
+
+    /// With the project at the top of the repository's working tree.
+    fn of(
+        git: Git,
+        cache: PathBuf,
+        project: PathBuf,
+        at: &StatePlace,
+        lineage: &Lineage,
+        constraints: &Constraints,
+    ) -> Result<Self> {
+        places::note(&cache, &project, &at.state).map_err(WorkspaceError::io(&cache))?;
+        Ok(Self {
+            git,
+            is_private: false,
+            prefix: PathBuf::new(),
+            cache,
+            lineage: lineage.clone(),
+            refs: places::refs_of(lineage),
+            links: globs::read_links(&constraints.link)?,
+            protected: Globs::read("protected", &constraints.protected)?,
+            setup: constraints.setup.run.clone(),
+            setup_inputs: Globs::read("setup.inputs", &constraints.setup.inputs)?,
+            keep: Globs::read("setup.keep", &constraints.setup.keep)?,
+            keeps: constraints.setup.keep.clone(),
+            notes: Arc::default(),
+            project,
+        })
+    }
+
+    /// The person's repository; `None` where the project is in none.
+    pub(super) fn repository(&self) -> Option<&Git> {
+        (!self.is_private).then(|| self.git.person())
+    }
+
+    /// The same with the person's present settings: for a run that has not begun.
+    pub(super) fn begin(&self) -> Result<Self> {
+        Ok(Self { git: self.git.begin()?, ..self.clone() })
+    }
+
+    /// The globs of ignored paths that survive from one pristine checkout to the next.
+    pub fn keeps(&self) -> Vec<String> {
+        self.keeps.clone()
+    }
+
+    /// Notes for a person on the last snapshot and on attempts since: files that were left out, or taken against
+    /// expectation.
+    pub fn notes(&self) -> Vec<String> {
+        let notes = self.notes.lock();
+        notes.map(|notes| notes.clone()).unwrap_or_default()
+    }
+
+    /// The same; they are not given again.
+    pub fn take_notes(&self) -> Vec<String> {
+        let notes = self.notes.lock();
+        notes.map(|mut notes| std::mem::take(&mut *notes)).unwrap_or_default()
+    }
+
+    pub fn note(&self, notes: impl IntoIterator<Item = String>) {
+        if let Ok(mut all) = self.notes.lock() {
+            all.extend(notes);
+        }
+    }
+
+    /// Files in the project, or in a tree for checks, that are no part of any commit: paths that git ignores, a directory
+    /// as one.
+    pub fn ignored(&self, which: Option<Checkout>) -> Result<Vec<String>> {
+        let root = which.map(|which| self.checks(which)).transpose()?;
+        let found = self.git.ignored(root.as_deref())?.into_iter();
+        let inside = found.filter_map(|path| {
+            let path = path.strip_prefix(&self.prefix).ok()?.to_str()?;
+            (!path.is_empty()).then(|| path.to_owned())
+        });
+        Ok(inside.take(IGNORED_MAX).collect())
+    }
+
+    /// Whether git would leave a path of the project out of a commit.
+    pub fn is_ignored(&self, path: &str) -> Result<bool> {
+        Ok(self.git.is_ignored(None, &self.prefix.join(path))?)
+    }
+
+    /// The files of the person that are in no commit, as they are now.
+    pub fn stamps(&self) -> Result<Stamps> {
+        let left_out = self.left_out().into_iter();
+        let left_out: Vec<PathBuf> = left_out.map(|path| self.prefix.join(path)).collect();
+        Ok(self.git.stamps(&left_out)?)
+    }
+
+    /// The number of paths in the working tree that are in no commit yet.
+    pub fn uncommitted(&self) -> Result<usize> {
+        if self.is_private {
+            return Ok(0);
+        }
+        Ok(self.git.uncommitted()?)
+    }
+
+    pub(super) fn cache(&self) -> &Path {
+        &self.cache
+    }
+
+    /// The cache of all lineages.
+    fn whole_cache(&self) -> &Path {
+        self.cache.ancestors().nth(2).unwrap_or(&self.cache)
+    }
+
+    pub fn is_there(&self, commit: &CommitId) -> Result<bool> {
+        Ok(self.git.exists(commit)?)
+    }
+
+    pub fn tree_of(&self, commit: &CommitId) -> Result<TreeId> {
+        Ok(self.git.tree_of(commit)?)
+    }
+
+    pub fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<WorkDir> {
+        let base = base.ok_or(WorkspaceError::NoBase)?;
+        let path = self.bring(&self.slot(slot), base, Leftovers::RemoveAll)?;
+        Ok(WorkDir { path, is_new: true, is_reused: false, inputs: None })
+    }
+
+    pub fn as_left(&self, slot: usize) -> Result<WorkDir> {
+        let path = places::own_dir(&self.slot(slot), &self.prefix)?;
+        Ok(WorkDir::ready(path))
+    }
+
+    pub fn is_as_given(&self, slot: usize) -> bool {
+        let root = self.slot(slot);
+        self.git.is_as_given(&root) && root.join(&self.prefix).is_dir()
+    }
+
+    /// The repository itself, for what needs no tree.
+    pub fn git(&self) -> &Git {
+        &self.git
+    }
+
+    /// Removes the workspaces of former places of this lineage's projects.
+    pub fn tidy(&self) -> Result<()> {
+        for place in places::abandoned(&self.cache) {
+            self.git.remove_worktrees(&place)?;
+        }
+        self.tidy_checks()
+    }
+
+    /// Brings a tree to a commit; gives the project's path in it.
+    fn bring(&self, root: &Path, commit: &CommitId, leftovers: Leftovers) -> Result<PathBuf> {
+        places::make_below(self.whole_cache(), root.parent().unwrap_or(root))?;
+        self.git.checkout(root, commit, leftovers, &[])?;
+        // The commit need not hold the project's directory: all in it may be ignored.
+        let project = places::own_dir(root, &self.prefix)?;
+        kept::place_links(&self.project, &project, &self.links)?;
+        Ok(project)
+    }
+
+    fn slot(&self, slot: usize) -> PathBuf {
+        self.cache.join(format!("{ATTEMPT}{slot}"))
+    }
+
+    /// Removes everything that was made for an agreement that did not come about.
+    pub fn discard(&self) -> Result<()> {
+        self.discard_checks()?;
+        if !self.is_private {
+            self.git.person().delete_refs(&self.refs)?;
+        }
+        let repository = self.git.common_dir();
+        for dir in [repository, &self.cache] {
+            fs::remove_dir_all(dir).map_err(WorkspaceError::io(dir))?;
+            // These hold all lineages, and this lineage; they stay if another has its place there.
+            let _ = dir.parent().map(fs::remove_dir);
+        }
+        Ok(())
+    }
+
+    fn scratch(&self) -> Result<&Path> {
+        places::make_below(self.whole_cache(), &self.cache)?;
+        Ok(&self.cache)
+    }
+}
+
+impl Worktrees {
+    pub(super) fn open_private(
+        programs: Arc<dyn Programs>,
+        cache: &Path,
+        at: &StatePlace,
+        lineage: &Lineage,
+        constraints: &Constraints,
+    ) -> Result<Self> {
+        let project = places::real_project(at)?;
+        let place = places::place_in(cache, &project, lineage);
+        places::make_below(cache, &place)?;
+        let repository = places::repository_of(at, lineage)?;
+        let git = Git::private(programs, &repository, &project)?;
+        let mut trees = Self::of(git, place, project, at, lineage, constraints)?;
+        trees.is_private = true;
+        Ok(trees)
+    }
+
+    /// Takes the start of the run again; returns whether it is the same.
+    pub fn remake_start(&self, start: &StartedFrom) -> Result<bool> {
+        let again = self.snapshot()?;
+        let is_same = again.tree == start.tree && again.commit == start.commit;
+        if is_same {
+            self.hold(start)?;
+        }
+        Ok(is_same)
+    }
+
+    /// Copies another lineage's commits, and its references in the person's repository.
+    pub fn take_over(&self, parent: &Self, start: Option<&StartedFrom>) -> Result<()> {
+        if self.is_private == parent.is_private {
+            self.git.take_over(&parent.git)?;
+        }
+        match start {
+            Some(start) if self.is_there(&start.commit)? && self.is_there(&start.head)? => {
+                self.hold(start)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Paths in the directory that are no part of the work; in a home directory that includes our own cache.
+    fn left_out(&self) -> Vec<PathBuf> {
+        let cache = self.whole_cache().strip_prefix(&self.project);
+        let cache = cache.ok().map(Path::to_owned);
+        self.links.iter().cloned().chain(cache).collect()
+    }
+}

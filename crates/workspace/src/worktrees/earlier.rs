@@ -1,0 +1,133 @@
+//! The changes of earlier attempts: as patches to read, and laid on the tree of another attempt.
+//!
+//! Invariant: nothing depends on them. A change that is gone, or too large, is left out.
+
+use std::path::Path;
+
+use descent_core::id::{AttemptId, CommitId};
+use descent_minds::prompt::{
+    DIFFERENCE_BYTES_MAX, PATCH_BYTES_MAX, PATCHES_MAX, RatedDifference, TreeStart, UnusedChange,
+};
+
+use super::{Result, Worktrees};
+use crate::{
+    git::{Change, LaySpec},
+    globs::Globs,
+};
+
+/// Bytes at most of the paths whose difference is asked for by name.
+const PATHS_BYTES_MAX: usize = 64 << 10;
+
+/// The change of an earlier attempt, as a patch that `git apply` takes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptPatch {
+    pub attempt: AttemptId,
+    pub bytes: Vec<u8>,
+}
+
+impl Worktrees {
+    /// The patches of these attempts, the newest first, as many as are told.
+    pub fn patches(&self, attempts: &[AttemptId]) -> Vec<KeptPatch> {
+        let patch = |attempt: &AttemptId| {
+            let patch = self.patch_of(attempt);
+            patch.unwrap_or_else(|error| {
+                tracing::warn!(%error, %attempt, "the change of an earlier attempt cannot be read");
+                None
+            })
+        };
+        attempts.iter().take(PATCHES_MAX).filter_map(patch).collect()
+    }
+
+    /// The difference between two commits for a judge, within a glob if there is one.
+    pub fn difference(
+        &self,
+        from: &CommitId,
+        to: &CommitId,
+        scope: Option<&str>,
+    ) -> Result<RatedDifference> {
+        let change = Change::between(from, to);
+        let (old, new) = (self.tree_of(from)?, self.tree_of(to)?);
+        let mut files = self.paths_between(&old, &new)?;
+        if let Some(glob) = scope {
+            let globs = Globs::read("scope", &[glob.to_owned()])?;
+            files.retain(|path| globs.is_match(Path::new(path), &self.prefix));
+        }
+        let bytes: usize = files.iter().map(String::len).sum();
+        let patch = match scope {
+            _ if files.is_empty() => Some(Vec::new()),
+            None => self.git.readable_patch(&change, &[]).ok(),
+            Some(_) if bytes > PATHS_BYTES_MAX => None,
+            Some(_) => self.git.readable_patch(&change, &files).ok(),
+        };
+        // A difference that is too long for a pipe is too long for a judge too.
+        let patch = patch.filter(|patch| patch.len() <= DIFFERENCE_BYTES_MAX);
+        let patch = patch.map(|patch| String::from_utf8_lossy(&patch).into_owned());
+        Ok(RatedDifference { patch, files })
+    }
+
+    fn patch_of(&self, attempt: &AttemptId) -> Result<Option<KeptPatch>> {
+        let Some((made, base)) = self.made_on(attempt)? else {
+            return Ok(None);
+        };
+        let bytes = self.git.patch(&Change::between(&base, &made))?;
+        let is_useful = !bytes.is_empty() && bytes.len() <= PATCH_BYTES_MAX;
+        let attempt = attempt.clone();
+        Ok(is_useful.then_some(KeptPatch { attempt, bytes }))
+    }
+
+    /// Lays the change of an attempt on the tree of a slot that stands at `onto`. If it cannot be used, the tree stays
+    /// as it is. Without a slot nothing is written, as for a person who looks.
+    pub fn begin_with(
+        &self,
+        attempt: &AttemptId,
+        slot: Option<usize>,
+        onto: &CommitId,
+    ) -> Result<TreeStart> {
+        let why = match self.lay(attempt, slot, onto) {
+            Ok(None) => return Ok(TreeStart::Laid(attempt.clone())),
+            Ok(Some(why)) => why,
+            // The repository is in order, and objects of the change are gone.
+            Err(error) if error.cause().is_none() && self.is_there(onto).unwrap_or(false) => {
+                UnusedChange::Gone
+            }
+            Err(error) => return Err(error),
+        };
+        if let Some(slot) = slot {
+            // An obstacle may have been met half-way.
+            self.for_attempt(slot, Some(onto))?;
+        }
+        Ok(TreeStart::Unused { attempt: attempt.clone(), why })
+    }
+
+    fn lay(
+        &self,
+        attempt: &AttemptId,
+        slot: Option<usize>,
+        onto: &CommitId,
+    ) -> Result<Option<UnusedChange>> {
+        let Some((made, base)) = self.made_on(attempt)? else {
+            return Ok(Some(UnusedChange::Gone));
+        };
+        let spec = LaySpec { made: &made, base: &base, onto, scratch: self.scratch()? };
+        let tree = self.git.tree_with(&spec, |path| self.is_protected(path))?;
+        let in_the_way = match (tree, slot) {
+            (Err(paths), _) => paths,
+            (Ok(tree), Some(slot)) => self.git.lay(&self.slot(slot), &tree, &spec)?,
+            (Ok(_), None) => Vec::new(),
+        };
+        Ok((!in_the_way.is_empty()).then_some(UnusedChange::Conflict(in_the_way)))
+    }
+
+    /// The commit with the change of an attempt, and the one that it was made on, if both are there.
+    fn made_on(&self, attempt: &AttemptId) -> Result<Option<(CommitId, CommitId)>> {
+        let Some(made) = self.made_by(attempt)? else {
+            return Ok(None);
+        };
+        if !self.is_there(&made)? {
+            return Ok(None);
+        }
+        let base = self.git.parent_of(&made)?;
+        let base = base.filter(|base| self.is_there(base).unwrap_or(false));
+        Ok(base.map(|base| (made, base)))
+    }
+}
