@@ -71,7 +71,7 @@ const PACKAGES: &[Package] = &[
     Package {
         name: "system",
         floors: &[
-            &["failure", "files", "secrets", "shape", "shell_words"],
+            &["failure", "files", "secrets", "shape"],
             &["clock", "signal", "runs", "space"],
             &["phrase"],
             &["lib"],

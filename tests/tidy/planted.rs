@@ -175,10 +175,7 @@ fn a_room_that_is_not_in_the_table_is_asked_about() {
     check(
         rules::floors,
         &[("src/attic.rs", ""), ("src/cli.rs", "use crate::attic::Box;")],
-        &[
-            "src/attic.rs: room `attic` is on no floor",
-            "src/cli.rs:1: `crate::attic` is on no",
-        ],
+        &["src/attic.rs: room `attic` is on no floor", "src/cli.rs:1: `crate::attic` is on no"],
     );
 }
 

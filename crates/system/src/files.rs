@@ -7,12 +7,11 @@
 #![allow(clippy::disallowed_methods)] // door: opens, makes and removes files of our own
 
 pub mod private;
-mod stamp;
 #[cfg(test)]
 mod tests;
-mod upwards;
 
 use std::{
+    env,
     ffi::OsString,
     fmt,
     fs::{self, DirBuilder, File, FileType, Metadata, OpenOptions},
@@ -32,9 +31,6 @@ use rustix::{
     io::Errno,
 };
 use tempfile::NamedTempFile;
-
-pub use stamp::{CloseStamp, ContentStamp};
-pub use upwards::{top_of, upwards};
 
 /// The beginning of the name of a file that is not whole yet.
 pub const HALF: &str = ".new-";
@@ -386,4 +382,83 @@ fn named(error: io::Error, path: &Path) -> io::Error {
 
 fn what(meta: &Metadata) -> Option<PathKind> {
     PathKind::of(meta.file_type())
+}
+
+/// A renamed file keeps it. A write through a memory map, or one whose times are put back, may change none of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ContentStamp {
+    ino: u64,
+    len: u64,
+    /// Seconds and nanoseconds.
+    modified: (i64, i64),
+}
+
+impl ContentStamp {
+    /// The stamp of the file that has the name now.
+    #[must_use]
+    pub fn at(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|meta| Self::of(&meta))
+    }
+
+    #[must_use]
+    pub fn of(meta: &Metadata) -> Self {
+        Self { ino: meta.ino(), len: meta.len(), modified: (meta.mtime(), meta.mtime_nsec()) }
+    }
+}
+
+/// A stamp with the time that nobody can put back. A new name changes it too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct CloseStamp {
+    file: ContentStamp,
+    changed: (i64, i64),
+}
+
+impl CloseStamp {
+    #[must_use]
+    pub fn at(path: &Path) -> Option<Self> {
+        fs::metadata(path).ok().map(|meta| Self::of(&meta))
+    }
+
+    #[must_use]
+    pub fn of(meta: &Metadata) -> Self {
+        Self { file: ContentStamp::of(meta), changed: (meta.ctime(), meta.ctime_nsec()) }
+    }
+}
+
+/// The directories from `dir` upwards, `dir` among them. If they end at a repository, it is the last one.
+pub fn upwards(dir: &Path) -> impl Iterator<Item = &Path> {
+    let ceilings = ceilings();
+    std::iter::successors(Some(dir), move |below| {
+        let above = below.parent()?;
+        let is_border = is_repository(below)
+            || ceilings.iter().any(|ceiling| ceiling == above)
+            || device(below) != device(above);
+        (!is_border).then_some(above)
+    })
+}
+
+/// The top of the working tree around a directory, without asking git.
+pub fn top_of(dir: &Path) -> Option<&Path> {
+    upwards(dir).last().filter(|last| is_repository(last))
+}
+
+/// Whether git takes the directory for a repository, or for the top of its working tree (gitrepository-layout(5)). A
+/// `.git` without a `HEAD` is none; one that cannot be looked into may be one.
+fn is_repository(dir: &Path) -> bool {
+    let has = |name: &str| {
+        let found = dir.join(name).symlink_metadata();
+        !found.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    };
+    has(".git/HEAD") || has("HEAD") && has("objects") && has("refs")
+}
+
+/// git compares them with a path without links.
+fn ceilings() -> Vec<PathBuf> {
+    let named = env::var_os("GIT_CEILING_DIRECTORIES").unwrap_or_default();
+    let whole = env::split_paths(&named).filter(|dir| dir.is_absolute());
+    whole.map(|dir| dir.canonicalize().unwrap_or(dir)).collect()
+}
+
+fn device(dir: &Path) -> Option<u64> {
+    dir.metadata().ok().map(|meta| meta.dev())
 }

@@ -5,7 +5,7 @@
 //! Interface: `failure` is the one shape of an error and has the exit codes. `files` opens, makes and removes files of
 //! ours. `clock` has the time of day and the time that passes. `signal` hears Ctrl-C, `space` measures free room.
 //! `secrets` hides keys in every text that leaves. `phrase` writes counts, ages and odd characters for a person.
-//! `runs` lists the runs of this account, `shape` checks an answer by a schema, `shell_words` quotes.
+//! `runs` lists the runs of this account, `shape` checks an answer by a schema.
 
 pub mod clock;
 pub mod failure;
@@ -14,7 +14,6 @@ pub mod phrase;
 pub mod runs;
 pub mod secrets;
 pub mod shape;
-pub mod shell_words;
 pub mod signal;
 pub mod space;
 

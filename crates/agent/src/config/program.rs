@@ -8,8 +8,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use descent_system::shell_words::is_shell_word;
-
 /// Whether a program is there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProgramLook {
@@ -90,6 +88,22 @@ fn is_assignment(word: &str) -> bool {
 /// Whether nothing in it has a meaning for a shell.
 fn is_plain(word: &str) -> bool {
     word.chars().all(|c| c.is_alphanumeric() || "/._-+,:@%".contains(c)) || word == "["
+}
+
+/// Words that a shell takes for its own as the first of a command: its grammar, and the commands
+/// that live in it, of dash, bash, ksh and ash.
+const OF_THE_SHELL: &str = "
+    case coproc do done elif else esac fi for function if in select then time until while
+    . : [ alias autoload bg bind break builtin caller cd chdir command compgen complete compopt
+    continue declare dirs disown echo enable eval exec exit export false fc fg float functions
+    getopts global hash help hist history integer jobs kill let local logout mapfile nameref newgrp
+    popd print printf pushd pwd r read readarray readonly rename return set shift shopt source stop
+    suspend test times trap true type typeset ulimit umask unalias unset wait whence
+";
+
+/// Whether some shell may understand the word itself, as the first of a command.
+pub fn is_shell_word(word: &str) -> bool {
+    OF_THE_SHELL.split_ascii_whitespace().any(|one| one == word)
 }
 
 #[cfg(test)]

@@ -1,13 +1,12 @@
 //! The one canonical writer: a state as text, a record at a time.
 //!
 //! Invariant: the text of a record depends on that record alone, so that a commit writes and hashes anew only the
-//! records that it changed. The seal is taken over the records' digests.
+//! records that it changed. The seal is taken over the records' digests. A group shows what its members come to.
 
 mod change_set;
 pub(super) mod implied;
 pub(crate) mod labels;
 mod lines;
-mod statuses;
 
 use alloc::{
     borrow::ToOwned,
@@ -19,13 +18,9 @@ use alloc::{
 };
 
 pub use change_set::ChangeSet;
-pub use statuses::shown_statuses;
 
-use self::{
-    lines::{FileText, Lines, Piece, RenderedRecord, Text, sealed_line},
-    statuses::{changed_groups, resolved_groups},
-};
-use super::{Atom, ShownStatus, State, fields::Halves};
+use self::lines::{FileText, Lines, Piece, RenderedRecord, Text, sealed_line};
+use super::{Atom, Body, ShownStatus, State, fields::Halves};
 use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},
@@ -395,4 +390,63 @@ const TOP_VALUES: usize = 14;
 /// Rounds up by an eighth at most: the text of the next state fits where that of the one before was.
 fn rounded(size: usize) -> usize {
     size.next_multiple_of((size / 16).next_power_of_two())
+}
+
+/// The status that the file shows of each atom.
+pub fn shown_statuses(state: &State) -> BTreeMap<AtomId, ShownStatus> {
+    let groups = resolved_groups(state);
+    let open = state.atoms.iter().map(|(id, atom)| {
+        let of_group = groups.get(id).copied();
+        (id.clone(), of_group.unwrap_or_else(|| ShownStatus::of_open(atom)))
+    });
+    let solved = state.bindings.keys().map(|id| (id.clone(), ShownStatus::Resolved));
+    open.chain(solved).collect()
+}
+
+/// The groups all of whose needed members are resolved.
+fn resolved_groups(state: &State) -> BTreeMap<AtomId, ShownStatus> {
+    let mut groups = BTreeMap::new();
+    for (id, atom) in state.atoms.iter().filter(|(_, atom)| is_group(atom)) {
+        let status = if is_resolved(state, atom, GROUPS_DEEP_MAX) {
+            ShownStatus::Resolved
+        } else {
+            ShownStatus::of_open(atom)
+        };
+        groups.insert(id.clone(), status);
+    }
+    groups
+}
+
+/// More than groups nest in any graph that is admitted.
+const GROUPS_DEEP_MAX: usize = 64;
+
+fn is_group(atom: &Atom) -> bool {
+    match &atom.body {
+        Body::Task(_) => false,
+        Body::Plan(plan) => plan.in_force().is_some(),
+        Body::All { .. } | Body::Any { .. } => true,
+    }
+}
+
+fn is_resolved(state: &State, atom: &Atom, deep: usize) -> bool {
+    let member = |id: &AtomId| {
+        let inner = state.atoms.get(id).filter(|inner| is_group(inner) && deep > 0);
+        state.bindings.contains_key(id)
+            || inner.is_some_and(|inner| is_resolved(state, inner, deep - 1))
+    };
+    match &atom.body {
+        Body::Task(_) => false,
+        Body::Plan(plan) => plan.in_force().is_some_and(|one| one.parts.iter().all(member)),
+        Body::All { parts } => parts.iter().all(member),
+        Body::Any { selected, .. } => selected.as_ref().is_some_and(member),
+    }
+}
+
+/// The groups that are shown otherwise than before.
+fn changed_groups(
+    before: &BTreeMap<AtomId, ShownStatus>,
+    after: &BTreeMap<AtomId, ShownStatus>,
+) -> Vec<AtomId> {
+    let changed = after.iter().filter(|(id, status)| before.get(*id) != Some(*status));
+    changed.map(|(id, _)| id.clone()).collect()
 }
