@@ -5,7 +5,7 @@
 //! words of its own is described as a detail of its record. Not here: the effects of an edit
 //! (`change`).
 
-mod atom;
+mod atom_difference;
 mod parts;
 #[cfg(test)]
 mod tests;

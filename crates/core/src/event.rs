@@ -1,9 +1,9 @@
 //! The inputs of a run, and the events that it reports, as data.
 
 mod about;
+pub mod event_record;
 mod input;
 mod outcome;
-pub mod record;
 #[cfg(test)]
 mod tests;
 

@@ -7,7 +7,7 @@
 
 mod first_half;
 mod flat;
-mod rules;
+mod keys;
 mod taken;
 #[cfg(test)]
 mod tests;
@@ -22,7 +22,7 @@ use alloc::{
     vec::Vec,
 };
 
-use self::rules::is_programs;
+use self::keys::is_programs;
 use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     id::{AgentName, AtomId, Lineage, Serial},
@@ -36,7 +36,7 @@ use crate::{
 };
 
 pub use flat::PointerMap;
-pub use rules::{RULE, definitions, keys_of_others};
+pub use keys::{RULE, definitions, keys_of_others};
 pub use taken::TakenPlan;
 pub(crate) use taken::{Values, unmeasured};
 

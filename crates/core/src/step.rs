@@ -6,15 +6,14 @@
 
 mod account;
 mod advance;
-mod agent_end;
 mod assess;
 mod attempt_end;
 mod attempt_start;
 mod backtrack;
+mod base_case;
 mod candidate;
 mod consult;
 pub mod dead_end;
-mod delivery;
 mod dispatch;
 mod failure;
 mod gate;
@@ -40,6 +39,7 @@ mod run_start;
 mod tests;
 mod trail;
 mod transaction;
+mod turn_end;
 mod unrated;
 mod unusable;
 mod usage;
@@ -91,7 +91,7 @@ fn take(
         Input::AskerGone => redirect::withdraw(&mut transaction, RetireReason::AskerGone),
         Input::AllEnded(ended) => run_end::all_ended(&mut transaction, ended),
         Input::Ended { attempt, epoch, outcome } => {
-            agent_end::ended(&mut transaction, &attempt, epoch, *outcome)
+            turn_end::ended(&mut transaction, &attempt, epoch, *outcome)
         }
         Input::Used { attempt, epoch, usage: used } => {
             usage::reported(&mut transaction, attempt, epoch, used)
@@ -188,7 +188,7 @@ fn measurements_judged(
             let session = &mut transaction.session;
             let since_ms = session.active_ms.saturating_sub(session.base_since_ms);
             session.verify_ms += measured_ms.max(since_ms);
-            delivery::base_case_judged(transaction, &check, basis);
+            base_case::base_case_judged(transaction, &check, basis);
         }
     }
 }

@@ -21,7 +21,7 @@ use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},
     state::{
-        Atom, Binding, Objective, State, atom::text::keys_of_program, fields::Writer,
+        Atom, Binding, Objective, State, atom::atom_text::keys_of_program, fields::Writer,
         records::Records, table::words,
     },
 };

@@ -1,5 +1,5 @@
 //! Views of a state for people and programs, as data: `status` here, the others in files of their
-//! own.
+//! own; attempts under way are in `work`.
 //!
 //! Not here: how it looks in a terminal.
 

@@ -1,4 +1,5 @@
-//! Kills what a job left behind, and what a killed loop left behind.
+//! Kills what a job left behind, and what a killed loop left behind. At the kill of a loop
+//! its guards act first (`guard`): this is for what they missed.
 //!
 //! This process is a subreaper: an orphan of a job becomes our child, wherever it hid. Processes
 //! are stopped first, so that they can't start more, then killed, then reaped. This repeats until

@@ -2,6 +2,7 @@
 //!
 //! Invariant: they are read from the environment of this program, and added to before work begins. The variables of
 //! jobs do not depend on them. Not here: which variables a job gets (`process::environment`).
+//! All that is printed passes here by `render`, all that jobs print by `process::capture`.
 
 mod hidden;
 #[cfg(test)]

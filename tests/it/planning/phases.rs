@@ -89,7 +89,7 @@ fn a_budget_of_time_ends_what_is_under_way_and_leaves_no_process() {
     let nap = long_nap();
     let slow = format!("echo $$ > {begun}; sleep {nap}; touch b");
     let text = json!({"atoms": {"a": task("touch a"), "b": after(&["a"], &slow)}}).to_string();
-    let step = json!({"kind": "plan", "convergence_target": "F", "budget": {"time": "400ms"},
+    let step = json!({"kind": "plan", "convergence_target": "F", "budget": {"time": "2s"},
         "action": {"run": format!("cat <<'END'\n{text}\nEND")}});
     let f = with(after(&["N"], "ls > sum"), json!({"accepts_partial": true}));
     let atoms = json!({"N": step, "F": f});

@@ -21,7 +21,7 @@ use tempfile::TempDir;
 use crate::{kept::Kept, whole_records};
 
 /// Far more than anything takes on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const PATIENCE: Duration = Duration::from_secs(60);
 const LOOK: Duration = Duration::from_millis(4);
 
 pub use crate::{

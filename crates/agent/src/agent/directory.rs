@@ -10,7 +10,7 @@ use std::{
 use descent_core::{
     event::{
         AgentEnd, Outcome,
-        record::{self, OutcomeRecord},
+        event_record::{self, OutcomeRecord},
     },
     state::Intent,
     verdict::CommandEnd,
@@ -252,7 +252,7 @@ pub fn record(
 /// The outcome of the attempt with this very intent, if it was recorded whole.
 pub fn finished(attempts: &Path, intent: &Intent) -> Option<Outcome> {
     let bytes = read(attempts, intent, OUTCOME, BYTES_MAX)?;
-    match record::read(intent, &bytes) {
+    match event_record::read(intent, &bytes) {
         Ok(outcome) => Some(outcome),
         Err(void) => {
             tracing::info!(attempt = %intent.id, %void, "the record of an attempt is void");

@@ -1,5 +1,6 @@
 //! Agents that read a prompt on their standard input and print events, one JSON object a line. The dialects are plain text
-//! and `codex exec --json`; that of `claude` is a file of its own.
+//! and `codex exec --json`; that of `claude` is a file of its own. A new one is
+//! a file here, a variant of `Dialect` (`config/agent`), and an arm in `conversation`.
 //!
 //! Invariant: a line that is longer than the limit, or no event, never ends the loop or the program: the attempt ends.
 //! Unknown events are passed over.

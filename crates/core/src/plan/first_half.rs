@@ -9,11 +9,11 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{flat, rules::MAY_BEGIN_WITH};
+use super::{flat, keys::MAY_BEGIN_WITH};
 use crate::{
     doc::{self, Fault, Member, Node, Span, Value},
     id::{AtomId, AttemptId},
-    state::{Atom, AtomStatus, atom::text::keys_of_program},
+    state::{Atom, AtomStatus, atom::atom_text::keys_of_program},
 };
 
 /// Keys of a state that a plan does not have.

@@ -1,10 +1,10 @@
 //! Atoms: the nodes of the work graph (contract §5), and the tries of each.
 
+pub(crate) mod atom_text;
 pub mod binding;
 mod ends;
 mod phase;
 mod plan;
-pub(crate) mod text;
 
 pub use ends::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX, ShownStatus};
 pub use phase::{AlikeFailures, PhaseBudget, PhaseEnd, PhaseLimit, Placed, Rest};

@@ -10,7 +10,7 @@ use alloc::{
 
 use super::{
     Check, Constraints, Control, Objective,
-    atom::text::{ATOM, TASK},
+    atom::atom_text::{ATOM, TASK},
     fields::{Fields, NEAR_MISS, UNKNOWN_KEY, is_own},
     limits::fate_of,
     rule::{FieldRule, Owner},

@@ -5,7 +5,7 @@
 
 use alloc::{format, string::String, vec::Vec};
 
-use super::{delivery, law_point, remedies, transaction::Transaction};
+use super::{base_case, law_point, remedies, transaction::Transaction};
 use crate::{
     id::AtomId,
     law::{self, LawInputs},
@@ -43,7 +43,7 @@ pub(super) fn add(transaction: &Transaction, result: FinalResultRecord) -> Final
 /// The numbers of the delivered tree; a leaf that was not measured does not hold.
 pub(super) fn loss(transaction: &Transaction, is_completed: bool) -> Option<Loss> {
     let check = transaction.state.objective.base_case.as_ref()?;
-    let basis = delivery::result_basis(transaction)?;
+    let basis = base_case::result_basis(transaction)?;
     let failing = law_point::failing(transaction, check, &basis);
     let inputs = law_point::inputs(transaction, check, &basis, &failing);
     let inputs = match is_completed {

@@ -7,9 +7,9 @@ use alloc::{string::String, vec::Vec};
 use super::{
     assess, attempt_end,
     backtrack::{self, BlockCause},
+    base_case::{self, Delivery},
     candidate, consult,
     dead_end::{self, DeadEnd, DeadEndFacts},
-    delivery::{self, Delivery},
     dispatch,
     judgement::{self, Judgement, RunFacts},
     law_point::{self, PointProgress},
@@ -53,7 +53,7 @@ fn goes_round(transaction: &mut Transaction) -> bool {
     }
     note_refutation(transaction);
     let blocked = backtrack::blocked(transaction);
-    delivery::see_what_is_known(transaction);
+    base_case::see_what_is_known(transaction);
     match judgement::judge(&facts(transaction, blocked.is_some())) {
         Judgement::Redirect => {
             redirect::obey(transaction);
@@ -191,7 +191,7 @@ fn without_selection(transaction: &mut Transaction) -> DeadEndFacts {
     }
     facts.is_at_work = dispatch::bring_to_end(transaction);
     if !facts.is_at_work {
-        match delivery::choose(transaction) {
+        match base_case::choose(transaction) {
             Delivery::Awaited => facts.awaits_verdict = true,
             Delivery::Holds(_) => facts.base_case_holds = true,
             Delivery::Best(_) => {}
@@ -214,8 +214,8 @@ fn requests(transaction: &Transaction) -> RunFacts {
 
 fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
     RunFacts {
-        base_case_holds: delivery::base_verdict(transaction) == Some(Verdict::Pass)
-            && delivery::may_complete(transaction),
+        base_case_holds: base_case::base_verdict(transaction) == Some(Verdict::Pass)
+            && base_case::may_complete(transaction),
         unavailable: transaction.session.unavailable.is_some(),
         hard_budget: hard_budget(transaction),
         nothing_left: if is_blocked { None } else { nothing_left(transaction) },
@@ -350,7 +350,7 @@ fn end(transaction: &mut Transaction, reason: Reason) {
         return;
     }
     let status = guided(transaction, reason);
-    match delivery::choose(transaction) {
+    match base_case::choose(transaction) {
         Delivery::Awaited => {}
         Delivery::Holds(_) | Delivery::Best(_) if reason.asks_a_person() => {
             run_end::finish(transaction, status, reason, None);
@@ -402,7 +402,7 @@ fn interrupt(
 
 /// Refutes the selection if all roots are resolved and the base case failed on this very tree.
 fn note_refutation(transaction: &mut Transaction) {
-    if delivery::base_verdict(transaction) != Some(Verdict::Fail)
+    if base_case::base_verdict(transaction) != Some(Verdict::Fail)
         || !transaction.all_resolved()
         || !transaction.is_line_settled()
     {
@@ -414,7 +414,7 @@ fn note_refutation(transaction: &mut Transaction) {
         return;
     }
     let check = transaction.state.objective.base_case.clone();
-    let (Some(basis), Some(check)) = (delivery::deciding_basis(transaction), check) else {
+    let (Some(basis), Some(check)) = (base_case::deciding_basis(transaction), check) else {
         return;
     };
     let mut failed = Vec::new();
@@ -436,7 +436,7 @@ fn note_refutation(transaction: &mut Transaction) {
 /// Whether all machine checks hold and a person must decide the rest.
 fn base_waits_for_person(transaction: &Transaction) -> bool {
     let check = transaction.state.objective.base_case.as_ref();
-    let (Some(check), Some(basis)) = (check, delivery::deciding_basis(transaction)) else {
+    let (Some(check), Some(basis)) = (check, base_case::deciding_basis(transaction)) else {
         return false;
     };
     transaction.evaluate(&basis, |evaluator| {

@@ -1,5 +1,8 @@
-//! The end of an attempt: the meaning of its outcome (contract §13), and the cost of a failure.
-//! A person is asked where failures are alike.
+//! The end of an attempt: the meaning of its outcome (contract §13), and whether it is tried
+//! again: at no cost, at the cost of an attempt, or no more. A person is asked where failures are alike.
+//!
+//! Not here: a turn whose protocol tells more (`turn_end`), waits for a provider (`provider_wait`), the next start
+//! (`dispatch`).
 
 use alloc::{format, string::String, sync::Arc};
 

@@ -2,11 +2,15 @@
 //!
 //! Invariant: one question at a time. It is in the state before it is asked; an answer to any other question is void. An
 //! answer that cannot be used fails no attempt and no base case. Not here: how it is asked (the shell).
+//!
+//! A new question is a `Role` (`state/consult`), a file here that says when it is due and what its answer changes
+//! (`assess`, `refine`, `gate`, `unrated`, `question`), the form of its answer (`assessment` and others), a prompt
+//! (`descent-minds`), and the role of an agent (`config` of `descent-agent`).
 
 use alloc::string::{String, ToString};
 
 use super::{
-    account, assess, delivery, gate,
+    account, assess, base_case, gate,
     provider_wait::backoff_ms,
     question, refine,
     transaction::Transaction,
@@ -95,7 +99,7 @@ fn ask(transaction: &mut Transaction, wanted: &UnratedLeaf) {
     let ratings = &transaction.state.run.ratings;
     let asked = verdict::rating_on(ratings, &leaf, &wanted.basis).map_or(0, |one| one.asked);
     let tree = wanted.basis.tree();
-    let commit = tree.and_then(|tree| delivery::commit_of(transaction, tree));
+    let commit = tree.and_then(|tree| base_case::commit_of(transaction, tree));
     let subject = Consult::subject_of_leaf(&leaf, &on, &agent);
     let (n, leaf, on) = (asked + 1, Some(leaf), Some(on));
     let new = question::of_plan(transaction, Role::Judge, agent, subject);
@@ -166,7 +170,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
     let base = transaction.state.objective.base_case.clone();
     let basis = transaction.session.base_target.clone();
     if let (Some(base), Some(basis)) = (base, basis) {
-        delivery::base_case_judged(transaction, &base, &basis);
+        base_case::base_case_judged(transaction, &base, &basis);
     }
 }
 

@@ -6,7 +6,7 @@ use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{
     attempt_start::{self, title_of},
-    delivery, gate, phase, probing, question,
+    base_case, gate, phase, probing, question,
     transaction::Transaction,
     usage::{self, Reservation},
 };
@@ -26,7 +26,7 @@ pub(super) fn go_on(transaction: &mut Transaction) {
     if transaction.session.base_was_seen && transaction.is_line_settled() {
         dispatch(transaction, SpeculationMode::On);
     }
-    delivery::aim(transaction);
+    base_case::aim(transaction);
 }
 
 /// At a dead end, brings ready atoms of the selection in force to their end, and tries nothing else. True while that
@@ -37,7 +37,7 @@ pub(super) fn bring_to_end(transaction: &mut Transaction) -> bool {
     };
     if is_ready(transaction) {
         if !transaction.session.base_was_seen {
-            delivery::aim(transaction);
+            base_case::aim(transaction);
         } else if transaction.is_line_settled() {
             dispatch(transaction, SpeculationMode::Off);
         }

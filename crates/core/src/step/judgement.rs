@@ -1,5 +1,7 @@
 //! The order of judgement at every observation, see [`judge`]. A loop that waits for the change of a redirect heeds a stop
 //! alone.
+//!
+//! Not here: whether the base case holds and may complete the run (`base_case`), what each judgement does (`advance`).
 
 use crate::event::Reason;
 

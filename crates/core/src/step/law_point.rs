@@ -5,7 +5,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{delivery, law_record, question, transaction::Transaction};
+use super::{base_case, law_record, question, transaction::Transaction};
 use crate::state::{LawUse, law::LawWeights};
 use crate::{
     event::Event,
@@ -41,7 +41,7 @@ pub(super) enum PointProgress {
 /// Takes a point before the plan is changed. If nobody has to obey, nothing is measured for it.
 pub(super) fn meet(transaction: &mut Transaction) -> PointProgress {
     let acts = transaction.state.objective.constraints.law_acts();
-    if acts && !delivery::is_head_judged(transaction) {
+    if acts && !base_case::is_head_judged(transaction) {
         return PointProgress::Awaited;
     }
     if take(transaction) { PointProgress::Taken } else { PointProgress::Known }
@@ -51,7 +51,7 @@ pub(super) fn meet(transaction: &mut Transaction) -> PointProgress {
 pub(super) fn take(transaction: &mut Transaction) -> bool {
     let check = transaction.state.objective.base_case.clone();
     let check = check.filter(|_| is_for_somebody(transaction));
-    let (Some(check), Some(basis)) = (check, delivery::deciding_basis(transaction)) else {
+    let (Some(check), Some(basis)) = (check, base_case::deciding_basis(transaction)) else {
         return false;
     };
     let is_judged = transaction.evaluate(&basis, |evaluator| {

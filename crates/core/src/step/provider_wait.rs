@@ -1,7 +1,7 @@
 //! Waits for a provider that takes no more for now, or is down: how long each is, and how many there are.
 //!
 //! Invariant: an agent waits only so often before its provider answers. Not here: whose end is waited for
-//! (`agent_end`, `question`).
+//! (`turn_end`, `question`).
 
 use alloc::format;
 

@@ -4,7 +4,7 @@
 //! Invariant: a change is one commit. Every result in force keeps its context, and nothing is in flight. Each change that
 //! is tried, taken or not, lowers the measure by one attempt.
 
-mod place;
+mod position;
 
 use alloc::{
     boxed::Box,
@@ -15,7 +15,7 @@ use alloc::{
     vec::Vec,
 };
 
-use self::place::Proposal;
+use self::position::Proposal;
 use super::{backtrack::BlockCause, gate, transaction::Transaction};
 use crate::{
     event::Event,
@@ -101,7 +101,7 @@ pub(super) fn next_change(transaction: &Transaction, blocked: &BlockCause) -> Op
     let failed = failed(transaction, blocked);
     let because = because(transaction, &failed);
     let (mut refused, mut second) = (None, None);
-    for place in place::all(transaction, &failed) {
+    for place in position::all(transaction, &failed) {
         for proposal in place.proposals(transaction, &because) {
             let admission = admitted(transaction, &room, &proposal);
             let taken = |grant| ChangeOutcome::Taken(Box::new(proposal), grant);
@@ -202,7 +202,7 @@ fn admitted_delta(
     room: &Room,
     delta: &AcceptedDelta,
 ) -> Result<(Proposal, ChangeGrant), String> {
-    let mut proposals = place::of_delta(transaction, delta).into_iter().peekable();
+    let mut proposals = position::of_delta(transaction, delta).into_iter().peekable();
     let mut refused = match proposals.peek() {
         Some(_) => String::new(),
         None => "planners may add no more atoms".to_string(),

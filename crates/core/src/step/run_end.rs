@@ -1,4 +1,5 @@
-//! The end of a run: one typed final result, whatever the reason.
+//! The end of a run: one typed final result, whatever the reason. Not here: whether a run ends
+//! (`advance`), and whether the base case holds (`base_case`).
 
 use alloc::{
     format,
@@ -7,7 +8,7 @@ use alloc::{
 };
 
 use super::{
-    account, consult, delivery, law_point, question,
+    account, base_case, consult, law_point, question,
     remedies::{self, next_moves},
     transaction::Transaction,
 };
@@ -105,7 +106,7 @@ pub(super) fn all_ended(transaction: &mut Transaction, ended: EndedProcesses) {
 
 /// Evidence for the delivered tree, of the verdict that decides if there is one.
 fn evidence(transaction: &Transaction) -> Vec<EvidenceRecord> {
-    match (&transaction.state.objective.base_case, delivery::result_basis(transaction)) {
+    match (&transaction.state.objective.base_case, base_case::result_basis(transaction)) {
         (Some(check), Some(basis)) => transaction.evidence_of(check, &basis),
         _ => Vec::new(),
     }
@@ -114,7 +115,7 @@ fn evidence(transaction: &Transaction) -> Vec<EvidenceRecord> {
 /// The agreed steps that are open, each with its fate.
 fn open(transaction: &Transaction) -> Vec<OpenStep> {
     let state = &transaction.state;
-    let steps = delivery::open_steps(transaction).into_iter().take(OPEN_MAX);
+    let steps = base_case::open_steps(transaction).into_iter().take(OPEN_MAX);
     let steps = steps.map(|id| OpenStep {
         description: state.atom(&id).map_or("", |atom| atom.title(&id)).into(),
         reason: state.newest_failure(&id).map(|(_, failure)| failure.reason.clone()),
@@ -236,7 +237,7 @@ fn summary(
         0 => String::new(),
         n => format!(", {}", count(n, "repair")),
     };
-    let open = match delivery::open_steps(transaction).len() as u64 {
+    let open = match base_case::open_steps(transaction).len() as u64 {
         n if n > 0 && status == RunStatus::Completed => format!("; {} open", count(n, "step")),
         _ => String::new(),
     };

@@ -8,11 +8,11 @@ use alloc::{
 };
 
 use super::{
-    Refusal, agent_end, attempt_end, consult, delivery, law_point, redirect, refine,
+    Refusal, attempt_end, base_case, consult, law_point, redirect, refine,
     repair::{RepairCause, repair},
     replan,
     transaction::Transaction,
-    usage,
+    turn_end, usage,
 };
 use crate::{
     event::{AgentEnd, Event, Leftovers, Outcome},
@@ -108,7 +108,7 @@ fn left_open(transaction: &Transaction) -> Option<Vec<AtomId>> {
     if changed.max() > ending.ended.as_ref() {
         return None;
     }
-    Some(delivery::open_steps(transaction))
+    Some(base_case::open_steps(transaction))
 }
 
 /// Adopts attempts that ended before the loop died; the others were cut off, and go on if their agent can.
@@ -140,7 +140,7 @@ fn land_all(
         }
         let atom = intent.atom;
         transaction.announce(Event::Adopted { attempt: id.clone(), atom });
-        agent_end::ended(transaction, &id, intent.epoch, outcome);
+        turn_end::ended(transaction, &id, intent.epoch, outcome);
     }
 }
 

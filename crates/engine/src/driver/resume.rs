@@ -1,7 +1,8 @@
 //! Finds what an earlier run left: finished attempts, commits that the repository lost, and processes by the records of
-//! attempts.
+//! attempts, which it ends first.
 //!
-//! Invariant: the lease is held and leftover processes are ended, so nobody writes any of this any more.
+//! Invariant: the lease is held and leftover processes are ended, so nobody writes any of this any more. Not here: how
+//! they are found and killed (`orphans` of `descent-process`).
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -11,7 +11,7 @@ use crate::{
     id::AtomId,
     state::{
         Atom, AtomStatus, Binding, State,
-        atom::{self, text::ATOM},
+        atom::{self, atom_text::ATOM},
     },
 };
 
@@ -250,7 +250,7 @@ fn atom(
         None => item.atom.node(),
     };
     let (b, o, t) = (base.map(node), node(ours), node(theirs));
-    let kind = atom::text::kind_of;
+    let kind = atom::atom_text::kind_of;
     if kind(&o) != kind(&t) {
         let is_ours = b.as_ref().is_some_and(|base| kind(base) == kind(&t));
         if is_ours {

@@ -18,7 +18,7 @@ use crate::{
     plan::{self, TakenPlan, Values},
     state::{
         Atom, Body, Check, Leaf, Objective, State,
-        atom::text::{ATOM, kind_of},
+        atom::atom_text::{ATOM, kind_of},
     },
 };
 

@@ -10,7 +10,7 @@ use crate::{
     id::AtomId,
     state::{
         Objective,
-        atom::text::{ALL, ANY, PLAN, TASK, keys_of_program, of_every_atom},
+        atom::atom_text::{ALL, ANY, PLAN, TASK, keys_of_program, of_every_atom},
         rule::{ATOM_ID, ChoiceRule, FieldRule, Form, Owner, RecordRule},
         table::rule,
     },
