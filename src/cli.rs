@@ -6,6 +6,7 @@ mod ask;
 mod asking;
 mod constraints;
 mod context;
+mod demo;
 mod doctor;
 mod edit;
 mod help;
@@ -115,6 +116,9 @@ enum Command {
     Diff(apply::DiffArgs),
     /// Bring the result home: files, a branch or a patch
     Apply(apply::ApplyArgs),
+    /// Show descent at work, in three scenes of some seconds
+    #[command(long_about = demo::ABOUT)]
+    Demo(demo::DemoArgs),
     /// Explain an atom: choices, attempts, evidence, prompt
     Why(why::WhyArgs),
     /// Look at commands from elsewhere, and allow them
@@ -224,6 +228,7 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
         Some(Command::Verify(flags)) => verify::verify(&context, &flags),
         Some(Command::Diff(flags)) => apply::diff(&context, &flags),
         Some(Command::Apply(flags)) => apply::apply(&context, &flags),
+        Some(Command::Demo(flags)) => demo::demo(&context, &flags),
         Some(Command::Why(flags)) => why::why(&context, &flags),
         Some(Command::Trust(flags)) => trust::trust(&context, &flags),
         Some(Command::Graph(flags)) => status::graph(&context, &flags),

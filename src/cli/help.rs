@@ -18,7 +18,7 @@ const WIDTH: usize = 80;
 
 /// Groups in the order of a day's work.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("start", &["align", "run", "wait", "apply"]),
+    ("start", &["align", "run", "wait", "apply", "demo"]),
     ("steer", &["redirect", "stop", "guide", "skip", "retry", "confirm"]),
     ("look", &["status", "watch", "graph", "why", "diff", "log", "report"]),
     ("file", &["edit", "validate", "undo", "migrate"]),
@@ -29,7 +29,7 @@ const GROUPS: [(&str, &[&str]); 5] = [
 const NAMED_ONLY: [&str; 2] = ["file", "more"];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 27] = [
+const EXAMPLES: [(&str, &str); 28] = [
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",
@@ -37,6 +37,7 @@ const EXAMPLES: [(&str, &str); 27] = [
     ("run", "descent run --apply"),
     ("wait", "descent wait --timeout 8h && descent apply"),
     ("apply", "descent apply"),
+    ("demo", "descent demo"),
     ("stop", "descent stop --reason \"the plan was wrong\""),
     (
         "redirect",

@@ -75,6 +75,7 @@ outputs! {
     "fork": super::undo::ForkOutput<'_>,
     "trust": super::trust::TrustOutput<'_>,
     "confirm": super::steer::ConfirmOutput<'_>,
+    "demo": super::demo::DemoOutput<'_>,
     "doctor": super::doctor::DoctorOutput,
     "clean": super::doctor::CleanOutput<'_>,
     "memory": super::memory::MemoryOutput<'_>,
