@@ -3,9 +3,9 @@
 //! Invariant: one question at a time. It is in the state before it is asked; an answer to any other question is void. An
 //! answer that cannot be used fails no attempt and no base case. Not here: how it is asked (the shell).
 //!
-//! A new question is a `Role` (`state/consult`), a file here that says when it is due and what its answer changes
-//! (`assess`, `refine`, `gate`, `unrated`, `question`), the form of its answer (`assessment` and others), a prompt
-//! (`descent-minds`), and the role of an agent (`config` of `descent-agent`).
+//! A new question is a `Role` (`state/consult`), and a file here: when it is due, and what its answer changes
+//! (`assess`, `refine`, `gate`, `unrated`, `question`). The form of its answer is a room of its own (`assessment`). Its
+//! prompt is in `descent-minds`, the agent of its role in `config` of `descent-agent`.
 
 use alloc::string::{String, ToString};
 
