@@ -27,6 +27,8 @@ static VARIES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"for <time> +", "for <time> "),
         (r#"(ms": ?)\d+"#, "$1<time>"),
         (r"\b(pid|process) \d+", "$1 <pid>"),
+        // A script of a page sleeps in a loop: with its `sleep` or without.
+        (r"\b\d+ process(es)? ended", "<processes> ended"),
     ]
     .map(|(pattern, word)| (Regex::new(pattern).expect("a pattern"), word))
     .into()

@@ -5,7 +5,7 @@
 //! Interface: `driver` runs the loop: it observes, steps, commits, and does the desired work. `ops` has one module for
 //! each operation of a person: align, run, redirect, stop, edit, undo, doctor and others. `events` writes what happens
 //! for other programs, `heartbeat` for other commands. `plan_file` reads a plan. `survey` looks at a project, `judging`
-//! prepares a judge's material, `trust` keeps what may run.
+//! looks whether the programs and files that a plan names are there, `trust` keeps what may run.
 
 pub mod driver;
 pub mod events;
