@@ -71,7 +71,7 @@ fn share(outcomes: &[Outcome], is_so: fn(&Outcome) -> bool) -> usize {
 
 #[test]
 fn a_run_completes_exactly_where_brute_force_finds_a_way() {
-    let usual = 0..40;
+    let usual = 0..24;
     let seeds = seeds(usual.clone());
     let is_usual = seeds == usual;
     let outcomes = try_all(seeds, |model, seed| trial::run(model, Workspace::of(seed)));
@@ -88,7 +88,7 @@ fn a_run_completes_exactly_where_brute_force_finds_a_way() {
 
 #[test]
 fn kills_at_any_moment_change_no_result_and_do_nothing_twice() {
-    let outcomes = try_all(seeds(1_000..1_020), trial::run_killed);
+    let outcomes = try_all(seeds(1_000..1_012), trial::run_killed);
     let killed = share(&outcomes, |o| o.kills > 0);
     println!("{killed} % were killed");
     assert!(killed >= 50, "too few to tell: {killed} % were killed");

@@ -48,7 +48,10 @@ pub use status::Stamps;
 
 use descent_core::id::{CommitId, TreeId};
 use descent_process::{Programs, programs};
-use descent_system::files;
+use descent_system::{
+    clock::{self, Stopwatch},
+    files,
+};
 use host::{Env, GitHost};
 use settings::KeptFiles;
 use std::{
@@ -56,8 +59,20 @@ use std::{
     ffi::OsStr,
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, PoisonError},
 };
+
+/// How long a repository counts as it was opened: a command opens it several times within this time.
+const OPENED_FOR_MS: u64 = 1_000;
+
+/// What this process opened a moment ago.
+static OPENED: Mutex<Vec<Opened>> = Mutex::new(Vec::new());
+
+struct Opened {
+    dir: PathBuf,
+    git: Git,
+    age: Stopwatch,
+}
 
 /// A repository with a working tree, and the git program for it.
 #[derive(Debug, Clone)]
@@ -82,7 +97,7 @@ struct Repository {
 impl Git {
     /// The repository around `dir`; `None` outside of any working tree.
     pub fn open(dir: &Path) -> Result<Option<Self>, GitError> {
-        Self::open_on(programs::real(), dir)
+        Self::open_on(programs::remembering(), dir)
     }
 
     /// Like [`Git::open`], with the runner of git.
@@ -90,7 +105,23 @@ impl Git {
         programs: Arc<dyn Programs>,
         dir: &Path,
     ) -> Result<Option<Self>, GitError> {
-        Self::open_with(programs, dir, &std::env::vars_os().collect())
+        let theirs: Env = std::env::vars_os().collect();
+        if !programs.remembers() {
+            return Self::open_with(programs, dir, &theirs);
+        }
+        let opened = || {
+            let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
+            opened.retain(|known| known.age.passed_ms() < OPENED_FOR_MS);
+            opened
+        };
+        let is_it = |known: &&Opened| known.dir == dir && known.git.0.theirs == theirs;
+        if let Some(known) = opened().iter().find(is_it) {
+            return Ok(Some(known.git.clone()));
+        }
+        let found = Self::open_with(programs, dir, &theirs)?;
+        let age = Stopwatch::start(clock::real());
+        opened().extend(found.clone().map(|git| Opened { dir: dir.to_owned(), git, age }));
+        Ok(found)
     }
 
     /// `theirs` is the person's whole environment.

@@ -120,7 +120,7 @@ fn killed_at_random_moments_a_run_ends_as_an_undisturbed_one() {
     calm.run().expect(0);
     let lasts_ms = u64::try_from(since.elapsed().as_millis()).unwrap();
     let wanted = end_of(&calm);
-    let (times, kills) = (chance::count("KILLS", 12), AtomicU64::new(0));
+    let (times, kills) = (chance::count("KILLS", 8), AtomicU64::new(0));
     side_by_side(SIDE_BY_SIDE, times, |seed| {
         let mut rng = Rng::new(seed);
         let world = World::new();
@@ -145,7 +145,7 @@ fn killed_at_random_moments_a_run_ends_as_an_undisturbed_one() {
 
 #[test]
 fn killed_while_it_integrates_and_rebuilds_each_change_is_in_once() {
-    let (times, kills) = (chance::count("INTEGRATION", 18), AtomicU64::new(0));
+    let (times, kills) = (chance::count("INTEGRATION", 10), AtomicU64::new(0));
     side_by_side(SIDE_BY_SIDE, times.div_ceil(KILLS_MAX), |seed| {
         let mut rng = Rng::new(seed ^ 0x5EED);
         let world = world_of_a_person();

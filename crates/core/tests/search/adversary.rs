@@ -5,6 +5,7 @@ use descent_core::{event::Event, state::RunStatus};
 
 use super::{
     model::{Kind, Model},
+    random::seeds,
     rng::Rng,
     sim::{CALM, Faults, Sim},
 };
@@ -158,7 +159,7 @@ fn check(seeds: std::ops::Range<u64>, adversary: Adversary) -> u64 {
 #[test]
 fn no_adversary_makes_a_run_start_more_than_its_bound() {
     for (n, adversary) in (0_u64..).zip(ALL) {
-        let nearest = check(n * 10_000..n * 10_000 + 150, adversary);
+        let nearest = check(seeds(n * 10_000, 60), adversary);
         println!("{nearest} % of the bound at most: {}", adversary.name);
         // It uses one kind of limit up, and the bound counts attempts, repairs and interruptions.
         let is_tight = adversary.slots_max == 1;

@@ -14,6 +14,7 @@ use super::{
     answers::consulted,
     model::{Kind, Model},
     planners::{ADVERSARIES, Planner, STUCK},
+    random::seeds,
     rng::Rng,
     sim::{Faults, Sim, session},
 };
@@ -347,17 +348,17 @@ fn model(rng: &mut Rng, changes: usize) -> Model {
 
 #[test]
 fn no_refiner_makes_a_run_start_more_than_its_bound() {
-    refine_adversely(0..300);
+    refine_adversely(seeds(0, 100));
 }
 
 #[test]
 fn no_other_refiner_makes_a_run_start_more_than_its_bound() {
-    refine_adversely(300..600);
+    refine_adversely(seeds(300, 100));
 }
 
 fn refine_adversely(seeds: std::ops::Range<u64>) {
     let (mut taken, mut refused, mut gone) = (0, 0, 0);
-    for seed in seeds {
+    for seed in seeds.clone() {
         let mut rng = Rng::new(seed);
         let changes = 1 + rng.below(10);
         let mut model = model(&mut rng, changes);
@@ -395,7 +396,8 @@ fn refine_adversely(seeds: std::ops::Range<u64>) {
         }
     }
     println!("{taken} taken with {gone} taken out, {refused} refused");
-    assert!(taken > 40 && refused > 50, "{taken} taken, {refused} refused: too few to tell");
+    let few = seeds.count() / 7;
+    assert!(taken > few && refused > few, "{taken} taken, {refused} refused: too few to tell");
 }
 
 #[test]
@@ -413,10 +415,10 @@ fn no_delta_changes_what_is_solved_in_flight_or_a_persons() {
             tried += 1;
             accepted += usize::from(sim.try_delta());
         }
-        if tried >= 10_000 {
+        if tried >= 4_000 {
             break;
         }
     }
     println!("{accepted} of {tried} deltas accepted");
-    assert!(accepted > 1_000, "{accepted} of {tried}: too few to tell");
+    assert!(accepted > 400, "{accepted} of {tried}: too few to tell");
 }

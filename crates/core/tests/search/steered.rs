@@ -202,7 +202,7 @@ fn is_as_expected(model: &Model, _: &Sim<'_>, word: &str) -> bool {
 #[test]
 fn lessons_and_blocks_change_no_verdict() {
     let mut seen = Seen::default();
-    for seed in seeds(200_000, 200) {
+    for seed in seeds(200_000, 100) {
         each_way(seed, 0, Faults::default(), None, &mut seen, is_as_expected);
     }
     seen.tells(false);
@@ -215,7 +215,7 @@ fn lessons_and_blocks_change_no_verdict() {
 #[test]
 fn beside_a_barren_planner_no_directive_changes_a_verdict() {
     let mut seen = Seen::default();
-    for seed in seeds(220_000, 200) {
+    for seed in seeds(220_000, 70) {
         let planner = BARREN[Rng::new(seed).below(BARREN.len())];
         let faults = match seed % 3 {
             0 => Faults { crash: 3, reads_back: seed % 4 == 0, ..Faults::default() },
@@ -230,7 +230,7 @@ fn beside_a_barren_planner_no_directive_changes_a_verdict() {
 #[test]
 fn beside_any_planner_no_directive_takes_a_solution_away() {
     let mut seen = Seen::default();
-    for seed in seeds(230_000, 100) {
+    for seed in seeds(230_000, 50) {
         let planner = ADVERSARIES[Rng::new(seed).below(ADVERSARIES.len())];
         let judge =
             |model: &Model, _: &Sim<'_>, word: &str| word == "completed" || !model.is_solvable();

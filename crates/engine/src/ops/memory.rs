@@ -40,11 +40,9 @@ struct LessonFile {
 
 impl LessonFile {
     fn find(project: &Path) -> Result<Self, Failure> {
-        let Some(home) = private::data_home(private::variable) else {
-            return Err(unwritable(&"a home", &"neither XDG_DATA_HOME nor HOME names a place"));
-        };
+        let dir = directory()?;
         let name = key(project).as_str().trim_start_matches("sha256:").to_owned();
-        Ok(Self { dir: home.join("memory"), name })
+        Ok(Self { dir, name })
     }
 
     fn beside(&self, end: &str) -> PathBuf {
@@ -105,6 +103,19 @@ impl LessonFile {
     }
 }
 
+fn directory() -> Result<PathBuf, Failure> {
+    let nowhere = || unwritable(&"a home", &"neither XDG_DATA_HOME nor HOME names a place");
+    private::data_home(private::variable).map(|home| home.join("memory")).ok_or_else(nowhere)
+}
+
+/// Whether no project has lessons: then git need not be asked which file is this project's.
+fn is_empty(dir: &Path) -> bool {
+    match std::fs::read_dir(dir) {
+        Ok(mut entries) => entries.next().is_none(),
+        Err(error) => error.kind() == std::io::ErrorKind::NotFound,
+    }
+}
+
 fn trouble(what: String, hint: &str) -> Failure {
     Failure::new("E-MEMORY", exit::IO, what, hint)
 }
@@ -117,7 +128,7 @@ fn unwritable(place: &dyn fmt::Display, why: &dyn fmt::Display) -> Failure {
 /// The memory of a run, where it has one.
 #[derive(Debug)]
 pub(crate) struct RunMemory {
-    file: LessonFile,
+    project: PathBuf,
     /// The lessons for a run that begins.
     pub lessons: Vec<Lesson>,
 }
@@ -128,15 +139,15 @@ impl RunMemory {
         if state.objective.constraints.memory() == MemoryUse::Off {
             return None;
         }
-        let file = told(client, LessonFile::find(project))?;
-        if !memory::begins(state.run.status) {
-            let lessons = Vec::new();
-            return Some(Self { file, lessons });
+        let dir = told(client, directory())?;
+        let project = project.to_owned();
+        if !memory::begins(state.run.status) || is_empty(&dir) {
+            return Some(Self { project, lessons: Vec::new() });
         }
-        let (book, note) = told(client, file.read())?;
+        let (book, note) = told(client, LessonFile::find(&project).and_then(|file| file.read()))?;
         tell_note(client, note);
         let lessons = memory::given(&book, &World::new(state.clone()));
-        Some(Self { file, lessons })
+        Some(Self { project, lessons })
     }
 
     /// Writes down what the ending of this run taught.
@@ -154,7 +165,8 @@ impl RunMemory {
             LearntRun { lineage: state.lineage.clone(), run: run.clone(), extra: Extra::default() };
         let now = client.now();
         let learn = |book: &mut LessonBook| memory::learn(book, learnt, this, now);
-        if let Some((_, note)) = told(client, self.file.change(learn)) {
+        let changed = LessonFile::find(&self.project).and_then(|file| file.change(learn));
+        if let Some((_, note)) = told(client, changed) {
             tell_note(client, note);
         }
     }

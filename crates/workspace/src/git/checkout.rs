@@ -51,13 +51,22 @@ impl Git {
             }
         }
         // Nothing may be wiped for a missing commit.
-        if !self.exists(commit)? {
-            let id = commit.to_string();
-            return Err(GitError::NoSuchCommit { id });
+        if at.symlink_metadata().is_ok() {
+            self.require(commit)?;
         }
         tree.make(commit)?;
-        self.write_files(&tree, commit)?;
+        self.write_files(&tree, commit).or_else(|error| self.require(commit).and(Err(error)))?;
         self.end_checkout(&tree, commit, leftovers)
+    }
+
+    /// # Errors
+    /// Where the commit is missing.
+    fn require(&self, commit: &CommitId) -> Result<(), GitError> {
+        if self.exists(commit)? {
+            return Ok(());
+        }
+        let id = commit.to_string();
+        Err(GitError::NoSuchCommit { id })
     }
 
     /// Removes the tree and its record; a missing tree is no error.

@@ -24,6 +24,10 @@ const LOCK_AGE_MAX: Duration = Duration::from_secs(10);
 impl Git {
     pub(crate) fn set_ref(&self, name: &str, commit: &CommitId) -> Result<(), GitError> {
         let name = ours(name)?;
+        let loose = files::read(&self.common_dir().join(name), REFERENCE_BYTES_MAX);
+        if loose.is_ok_and(|text| text.trim_ascii_end() == commit.as_str().as_bytes()) {
+            return Ok(());
+        }
         match self.write_ref(name, commit) {
             Err(GitError::Locked { .. }) if self.drop_stale_lock(name) => {
                 self.write_ref(name, commit)
