@@ -132,8 +132,8 @@ const DOORS: &[Door] = &[
         files: &[
             "crates/system/src/files.rs",
             "crates/system/src/files/private.rs",
-            "crates/workspace/src/git/disk.rs",
-            "crates/workspace/src/git/place.rs",
+            "crates/workspace/src/git/git_disk.rs",
+            "crates/workspace/src/git/put_files.rs",
             "crates/process/src/",
             "crates/store/src/disk.rs",
             "crates/store/src/journal/segments.rs",
@@ -182,7 +182,7 @@ const DOORS: &[Door] = &[
             "to_string().starts_with",
         ],
         // The printer; and the reader of what git says, which gives it a type.
-        files: &["crates/workspace/src/git/error.rs", "src/render.rs"],
+        files: &["crates/workspace/src/git/git_error.rs", "src/render.rs"],
     },
     Door {
         opens: "prints",

@@ -10,7 +10,7 @@ mod conversation;
 mod directory;
 mod headless;
 mod heard;
-pub mod model;
+pub mod http_model;
 mod report;
 mod shell;
 mod talk;
@@ -37,7 +37,7 @@ use descent_minds::prompt::{DIRECTIVE_FILE, Prompt, PromptFile};
 use tokio_util::sync::CancellationToken;
 
 use crate::config::{
-    agent::{Access, Acp, Headless, Price, ResolvedAgent},
+    agent_table::{Access, Acp, Headless, Price, ResolvedAgent},
     program::missing_program_in,
 };
 use descent_process::{Capture, Programs, SpawnError, environment::Environment};
@@ -56,7 +56,7 @@ pub use answer::{
 };
 pub use directory::{SessionRecord, session};
 pub use directory::{finished, record};
-pub use model::AskedModel;
+pub use http_model::AskedModel;
 pub use usage::{LiveUsage, keep_usage, kept_usage, told_so_far};
 
 use directory::Inputs;
@@ -327,7 +327,7 @@ pub async fn finish(
             shell::made(&attempt, &inputs, &command, env, cancel).await
         }
         Maker::Agent(agent) => conversation::made(&attempt, &inputs, agent, cancel).await,
-        Maker::Model(model) => model::made(&attempt, &inputs, model, cancel).await,
+        Maker::Model(model) => http_model::made(&attempt, &inputs, model, cancel).await,
     }
 }
 

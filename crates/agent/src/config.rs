@@ -4,11 +4,11 @@
 //! Invariant: an unknown key is an error, never passed over. Not here: what was agreed for one run
 //! (the state file's constraints).
 
-pub mod agent;
+pub mod agent_table;
 pub mod fault;
 pub mod program;
 pub mod provider;
-mod read;
+mod read_config;
 pub mod resolve;
 #[cfg(test)]
 mod tests;
@@ -24,7 +24,7 @@ use descent_core::{
     id::{AgentName, AtomId},
 };
 
-use agent::ResolvedAgent;
+use agent_table::ResolvedAgent;
 use fault::ConfigFault;
 use resolve::RoleChoice;
 
@@ -174,7 +174,7 @@ fn parse(path: &Path, text: &str) -> Result<ConfigLayer, ConfigError> {
         let (line, column) = Places::new(text).line_col(offset);
         format!("{}:{line}:{column}", path.display())
     };
-    read::parse(text, &place).map_err(|fault| at(fault, path, text))
+    read_config::parse(text, &place).map_err(|fault| at(fault, path, text))
 }
 
 fn at(fault: ConfigFault, path: &Path, text: &str) -> ConfigError {

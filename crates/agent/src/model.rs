@@ -18,7 +18,7 @@ use descent_core::{event::AgentLack, id::UnixMillis};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::config::{agent::AgentLimits, provider::Provider};
+use crate::config::{agent_table::AgentLimits, provider::Provider};
 use descent_process::Programs;
 
 pub use asker::Asker;

@@ -5,7 +5,7 @@
 //! starts only from `desired`, which is derived from the committed state.
 
 pub mod adopt;
-mod agents;
+mod agent_pool;
 mod disk_wait;
 mod ending;
 mod executor;
@@ -44,7 +44,7 @@ use descent_system::{
     signal::{Signal, Signals},
 };
 
-pub use agents::{Agents, no_worker};
+pub use agent_pool::{Agents, no_worker};
 use executor::RunLeftovers;
 pub use executor::{
     Executor, Measuring, NeededCommits, PendingOutcomes, RealExecutor, Sessions, UsageReports,

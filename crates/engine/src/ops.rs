@@ -28,7 +28,7 @@ pub mod steer;
 pub mod stop;
 pub mod trust;
 pub mod undo;
-pub mod validate;
+pub mod validation;
 pub mod watch;
 
 use std::{

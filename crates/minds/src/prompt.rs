@@ -3,24 +3,24 @@
 //! Invariants: a prompt has 64 KiB at most, whatever the state holds. Its beginning is the agreement and the day, byte
 //! for byte the same for all attempts of a day. Verbatim words that have no room lie whole in a file beside it.
 
-mod agreement;
 mod aligning;
-mod context;
-mod earlier;
+mod built_on;
+mod earlier_attempts;
+mod final_words;
 mod planning;
+mod preamble;
 mod profiling;
 mod rating;
 mod refining;
 mod replan;
 mod result_text;
-mod results;
 mod section;
 mod subject;
 mod task;
 #[cfg(test)]
 mod tests;
+mod upstream;
 mod validating;
-mod wording;
 mod workplace;
 
 use alloc::{borrow::ToOwned, string::String, vec::Vec};
@@ -33,10 +33,11 @@ use descent_core::{
 
 pub use aligning::{AligningInputs, AligningTask, aligning};
 pub use aligning::{INSTRUCTIONS_BYTES_MAX, ProjectText, ProjectWords};
-pub use context::RESULTS_FOLDER;
-pub use earlier::{
+pub use built_on::bindings;
+pub use earlier_attempts::{
     EarlierPatch, PATCH_BYTES_MAX, PATCHES_MAX, PromptFiles, TreeStart, UnusedChange,
 };
+pub use final_words::wording;
 pub use planning::DIRECTIVE_FILE;
 pub use planning::remaining;
 pub use profiling::profiling;
@@ -44,12 +45,11 @@ pub use rating::{DIFFERENCE_BYTES_MAX, RatedDifference, RatingInputs, rated_leaf
 pub use refining::assessing;
 pub use refining::refining;
 pub use refining::reviewing;
-pub use results::bindings;
 pub use section::{PromptFile, PromptPart};
 pub use subject::{NextAttempt, Standing, next_attempt};
+pub use upstream::RESULTS_FOLDER;
 pub use validating::summarising;
 pub use validating::validating;
-pub use wording::wording;
 pub use workplace::Ending;
 
 use section::PromptSection;
@@ -66,7 +66,7 @@ const SHARED_BYTES_MIN: usize = 8 << 10;
 const PLANNER_BYTES_MIN: usize = 4 << 10;
 /// A blank line between two parts; there are fewer than so many.
 const GAPS_BYTES_MAX: usize = 32;
-const OTHER_BYTES_MAX: usize = agreement::BYTES_MAX
+const OTHER_BYTES_MAX: usize = preamble::BYTES_MAX
     + task::BYTES_MAX
     + task::GROUPS_BYTES_MAX
     + task::ALL_OTHERS_BYTES_MAX
@@ -125,7 +125,7 @@ impl Prompt {
 pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
     let subject = &PromptSubject::of(inputs.world, inputs.intent);
     let objective = &inputs.world.state.objective;
-    let mut prompt = Prompt::of(agreement::sections(objective, inputs.now));
+    let mut prompt = Prompt::of(preamble::sections(objective, inputs.now));
     let wanted = task::wanted(subject).into_iter();
     let wanted = wanted.chain([task::section(subject)]);
     let task = Prompt::of(wanted.chain(task::judged(subject)));
@@ -174,14 +174,14 @@ fn shared(
     inputs: &PromptInputs<'_>,
     room: usize,
 ) {
-    let remembered = results::remembered_section(subject, room / 4);
+    let remembered = built_on::remembered_section(subject, room / 4);
     let room = room.saturating_sub(remembered.bytes());
     let used = prompt.bytes();
-    prompt.add(results::section(subject, RESULTS_BYTES_MAX.min(room / 2)));
-    prompt.add(results::found_section(subject, results::BYTES_MAX.min(room / 4)));
+    prompt.add(built_on::section(subject, RESULTS_BYTES_MAX.min(room / 2)));
+    prompt.add(built_on::found_section(subject, built_on::BYTES_MAX.min(room / 4)));
     let room = room.saturating_sub(prompt.bytes() - used);
     let bytes_max = EARLIER_BYTES_MAX.min(room);
-    prompt.add(earlier::section(subject, &inputs.files, bytes_max));
+    prompt.add(earlier_attempts::section(subject, &inputs.files, bytes_max));
     prompt.add(remembered);
 }
 
@@ -201,22 +201,23 @@ fn shared_of_planner(
     inputs: &PromptInputs<'_>,
     room: usize,
 ) {
-    let remembered = results::remembered_section(subject, room / 4);
+    let remembered = built_on::remembered_section(subject, room / 4);
     let room = room.saturating_sub(remembered.bytes());
-    let earlier = earlier::section(subject, &inputs.files, EARLIER_BYTES_MAX.min(room / 3));
+    let earlier =
+        earlier_attempts::section(subject, &inputs.files, EARLIER_BYTES_MAX.min(room / 3));
     let reasons_max = replan::REASONS_BYTES_MAX.min(room / 4);
     let project = inputs.project.map_or(0, |_| room / 4);
     let others = earlier.bytes() + reasons_max + project;
     let bytes_max = room.saturating_sub(others);
-    let known = context::results(subject);
+    let known = upstream::results(subject);
     let can_open = inputs.ending != Ending::Answer;
-    let (results, told) = results::of_planner(subject, &known, can_open, bytes_max);
+    let (results, told) = built_on::of_planner(subject, &known, can_open, bytes_max);
     prompt.add(results);
     prompt.add(replan::reasons_section(subject, &told, reasons_max));
     prompt.add(earlier);
     prompt.add(remembered);
     if can_open {
-        prompt.files.extend(context::files(&known));
+        prompt.files.extend(upstream::files(&known));
     }
 }
 

@@ -7,7 +7,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use super::guard::{FenceTask, FenceWay, above, opened};
-use super::{Job, Reach, ending};
+use super::{Job, Reach, methods};
 
 /// The paths around which the fence stands.
 #[derive(Debug, Default)]
@@ -71,7 +71,7 @@ impl Fence {
     /// Why jobs that work in `cwd` can write the state; `None` if they cannot.
     #[must_use]
     pub fn gap(&self, cwd: &Path) -> Option<String> {
-        let Some(way) = ending::chosen().fence else {
+        let Some(way) = methods::chosen().fence else {
             return Some(
                 "this kernel keeps nothing closed to them, by mounts or Landlock".to_owned(),
             );
@@ -118,7 +118,7 @@ impl Fence {
         let Reach::Fenced { out } = &job.reach else {
             return None;
         };
-        let way = ending::chosen().fence.filter(|_| self.gap(&job.cwd).is_none())?;
+        let way = methods::chosen().fence.filter(|_| self.gap(&job.cwd).is_none())?;
         let mut closed = self.closed(&job.cwd);
         let top = Path::new("/");
         let held = above(&closed).into_iter().filter(|dir| dir != top);

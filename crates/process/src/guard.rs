@@ -52,7 +52,7 @@ use serde::{Deserialize, Serialize};
 use super::{SHELL, cgroup::Leaf, guard_report::GuardReport, orphans, tag::Tag, timeouts};
 
 /// The guard's process name, as lists of processes show it.
-pub const NAME: &str = super::table::GUARD;
+pub const NAME: &str = super::process_table::GUARD;
 /// The running program itself, even if its file was replaced meanwhile.
 pub const PROGRAM: &str = "/proc/self/exe";
 /// The variable that hands over the command. Among the arguments, a search for its words would find

@@ -14,11 +14,11 @@ use tokio::process::Child;
 use super::{
     JobEnd, JobRecord,
     cgroup::Leaf,
-    ending::{self, Method},
     guard_report::GuardReport,
+    methods::{self, Method},
     orphans::{self, JobProcesses},
+    process_table,
     registry::RegistryEntry,
-    table,
     tag::{Tag, TagGuard},
     timeouts::REAP_MAX,
 };
@@ -38,7 +38,7 @@ impl JobHandle {
         JobRecord {
             pid: self.processes.leader,
             start_ticks: self.processes.start_ticks,
-            boot_id: table::boot_id(),
+            boot_id: process_table::boot_id(),
             mark: mark.to_owned(),
             method: self.method,
             tag: self.processes.tag,
@@ -147,7 +147,8 @@ fn end_of_status(status: io::Result<ExitStatus>) -> JobEnd {
 fn wait_until_reaped(processes: &JobProcesses) {
     let until = Instant::now() + REAP_MAX;
     let is_there = || {
-        table::entry(processes.leader).is_some_and(|now| now.start_ticks == processes.start_ticks)
+        process_table::entry(processes.leader)
+            .is_some_and(|now| now.start_ticks == processes.start_ticks)
     };
     while is_there() && Instant::now() < until {
         std::thread::sleep(Duration::from_millis(2));
@@ -171,7 +172,7 @@ impl OwnTag {
     /// guards no tag is set, because the jobs would inherit it.
     #[must_use]
     pub fn begin(mark: &str) -> OwnTag {
-        let has_guards = ending::chosen().method != Method::Group;
+        let has_guards = methods::chosen().method != Method::Group;
         let is_bare = Tag::read(std::process::id()).is_none();
         let worn = (has_guards && is_bare).then(|| Tag::new(mark).set());
         OwnTag { _guard: worn.flatten() }
@@ -182,7 +183,7 @@ impl Drop for OwnTag {
     /// From here on a next loop may search for the tag: this process has it no longer.
     fn drop(&mut self) {
         let ours = std::process::id();
-        let (Some(entry), Some(tag)) = (table::entry(ours), Tag::read(ours)) else {
+        let (Some(entry), Some(tag)) = (process_table::entry(ours), Tag::read(ours)) else {
             return;
         };
         let left = JobProcesses { leader: ours, start_ticks: entry.start_ticks, tag };

@@ -17,19 +17,19 @@ pub mod capture;
 mod cgroup;
 pub mod detached;
 pub mod editor;
-pub mod ending;
 pub mod environment;
 mod fenced_place;
 #[cfg(target_os = "linux")]
 pub mod guard;
 mod guard_report;
 mod handle;
+pub mod methods;
 pub mod orphans;
+mod process_table;
 pub mod programs;
 pub mod project_paths;
 pub mod registry;
 mod spawn;
-mod table;
 mod tag;
 #[cfg(all(test, target_os = "linux"))]
 mod tests;
@@ -45,10 +45,10 @@ use std::{
 };
 
 use capture::{OutputLog, Sink};
-use ending::Method;
+use methods::Method;
+use process_table::{FIRST, ProcessEntry};
 use rustix::process::Signal;
 use serde::{Deserialize, Serialize};
-use table::{FIRST, ProcessEntry};
 use tag::Tag;
 use tokio::{
     io::{AsyncRead, AsyncReadExt, AsyncWriteExt, DuplexStream, ReadHalf, WriteHalf},
@@ -57,14 +57,14 @@ use tokio::{
 use tokio_util::sync::CancellationToken;
 
 pub use capture::{Capture, WholeOutput};
-pub use ending::prepare;
 pub use fenced_place::Fence;
 pub use handle::OwnTag;
+pub use methods::prepare;
 pub use orphans::sweep;
+pub use process_table::KnownProcess;
+pub use process_table::{boot_id, entry};
 pub use programs::Programs;
 pub use spawn::SpawnError;
-pub use table::KnownProcess;
-pub use table::{boot_id, entry};
 
 const SHELL: &str = "/bin/sh";
 /// How long output is still read after the leader has ended and its remains were killed.
@@ -349,21 +349,22 @@ async fn stopped_or_timed_out(leader: u32, timeout: Duration) -> JobEnd {
 
 /// The command of a job, which may have a guard. Orphans come after it.
 fn command(leader: u32) -> u32 {
-    let is_first = |pid: &u32| FIRST.to_str().is_ok_and(|first| table::is_named(*pid, first));
-    let below = || table::children(leader).into_iter().find(|pid| !is_first(pid));
-    let is_guard = table::is_named(leader, table::GUARD);
+    let is_first =
+        |pid: &u32| FIRST.to_str().is_ok_and(|first| process_table::is_named(*pid, first));
+    let below = || process_table::children(leader).into_iter().find(|pid| !is_first(pid));
+    let is_guard = process_table::is_named(leader, process_table::GUARD);
     is_guard.then(below).flatten().unwrap_or(leader)
 }
 
 /// The process for which a tree of processes waits, if it is stopped.
 fn stopped(pid: u32, left: &mut usize) -> Option<ProcessEntry> {
     *left = left.checked_sub(1)?;
-    let it = table::entry(pid)?;
+    let it = process_table::entry(pid)?;
     if it.is_stopped {
         return Some(it);
     }
     let mut found = None;
-    for child in table::children(pid) {
+    for child in process_table::children(pid) {
         found = Some(stopped(child, left)?);
     }
     found

@@ -21,8 +21,8 @@ use std::time::{Duration, Instant};
 use rustix::process::{Signal, WaitOptions};
 
 use super::cgroup::{self, Leaf};
-use super::table::{self, ProcessEntry};
-use super::table::{KnownProcess, to_pid};
+use super::process_table::{self, ProcessEntry};
+use super::process_table::{KnownProcess, to_pid};
 use super::tag::Tag;
 use super::timeouts::ENDING_MAX;
 use super::{JobRecord, registry};
@@ -73,29 +73,29 @@ pub fn sweep(mark_prefix: &str, records: &[JobRecord]) -> Vec<u32> {
         }
     }
     let is_left = |one: &ProcessEntry| Tag::read(one.pid).is_some_and(is_ours);
-    let find = || live_processes(table::newest_first()).filter(is_left);
+    let find = || live_processes(process_table::newest_first()).filter(is_left);
     kill_until_quiet(find, |_| false, Instant::now() + ENDING_MAX)
 }
 
 /// Process ids and start times mean nothing after a reboot.
 fn is_of_this_boot(record: &JobRecord) -> bool {
-    !record.boot_id.is_empty() && record.boot_id == table::boot_id()
+    !record.boot_id.is_empty() && record.boot_id == process_table::boot_id()
 }
 
 /// Tags of jobs whose guard is still a child of the program that started it.
 fn tags_with_live_parent() -> Vec<Tag> {
     let is_watched = |guard: &ProcessEntry| {
-        table::is_named(guard.pid, table::GUARD)
-            && !table::is_named(guard.parent, table::GUARD)
-            && table::runs_the_same(guard.pid, guard.parent)
+        process_table::is_named(guard.pid, process_table::GUARD)
+            && !process_table::is_named(guard.parent, process_table::GUARD)
+            && process_table::runs_the_same(guard.pid, guard.parent)
     };
-    let guards = live_processes(table::every_pid()).filter(is_watched);
+    let guards = live_processes(process_table::every_pid()).filter(is_watched);
     guards.filter_map(|guard| Tag::read(guard.pid)).collect()
 }
 
 /// One round over all descendants of this process; for a guard, these are its job.
 pub(crate) fn kill_descendants() {
-    kill_all(&freeze(|| live_processes(table::children(std::process::id()))));
+    kill_all(&freeze(|| live_processes(process_table::children(std::process::id()))));
 }
 
 /// Stops and kills a leader that is not reaped yet, its group and all its descendants. It is quick
@@ -152,9 +152,9 @@ impl JobProcesses {
 
     fn orphans(&self) -> Vec<ProcessEntry> {
         let all = if IS_SUBREAPER.load(Ordering::Relaxed) {
-            table::children(std::process::id())
+            process_table::children(std::process::id())
         } else {
-            table::every_pid()
+            process_table::every_pid()
         };
         live_processes(all).filter(|one| self.owns(one)).collect()
     }
@@ -185,11 +185,13 @@ fn is_adopted(one: &ProcessEntry) -> bool {
 }
 
 fn is_elsewhere(one: &ProcessEntry) -> bool {
-    table::entry(std::process::id()).is_some_and(|ours| ours.session != one.session)
+    process_table::entry(std::process::id()).is_some_and(|ours| ours.session != one.session)
 }
 
 fn live_processes(pids: impl IntoIterator<Item = u32>) -> impl Iterator<Item = ProcessEntry> {
-    pids.into_iter().filter_map(table::entry).filter(|one| !one.is_zombie && !one.is_of_kernel)
+    pids.into_iter()
+        .filter_map(process_table::entry)
+        .filter(|one| !one.is_zombie && !one.is_of_kernel)
 }
 
 /// Stops, kills and reaps what `find` gives and its descendants, until two rounds find nothing.
@@ -238,8 +240,8 @@ type Key = (u32, u64);
 /// Stops the found processes and their descendants, each at the moment when it is found, until no
 /// new one appears.
 fn freeze<F: Iterator<Item = ProcessEntry>>(find: impl Fn() -> F) -> BTreeMap<Key, KnownProcess> {
-    let spared = table::ourselves_and_ancestors();
-    let is_spared = |pid: u32| spared.iter().any(|one| table::is_thread_of(*one, pid));
+    let spared = process_table::ourselves_and_ancestors();
+    let is_spared = |pid: u32| spared.iter().any(|one| process_table::is_thread_of(*one, pid));
     let mut caught = BTreeMap::new();
     for _ in 0..FREEZE_ROUNDS_MAX {
         let before = caught.len();
@@ -254,7 +256,7 @@ fn freeze<F: Iterator<Item = ProcessEntry>>(find: impl Fn() -> F) -> BTreeMap<Ke
                 if !is_spared(one.pid) && !caught.contains_key(&key) {
                     stop(&one).map(|handle| caught.insert(key, handle));
                 }
-                next.extend(live_processes(table::children(one.pid)));
+                next.extend(live_processes(process_table::children(one.pid)));
             }
         }
         if caught.len() == before {
@@ -278,7 +280,8 @@ fn kill_all(caught: &BTreeMap<Key, KnownProcess>) {
 /// Marks those children of ours that `is_wanted` names as ended, by their ids; the runtime reaps
 /// what it started itself. Returns the number.
 fn reap(is_wanted: impl Fn(&ProcessEntry) -> bool) -> usize {
-    let children = table::children(std::process::id()).into_iter().filter_map(table::entry);
+    let children =
+        process_table::children(std::process::id()).into_iter().filter_map(process_table::entry);
     let adopted = children
         .filter(|one| one.is_zombie && is_wanted(one))
         .filter(|one| !registry::is_ours(one.pid, one.start_ticks));
@@ -307,9 +310,9 @@ pub fn ended_count() -> u64 {
 pub(super) fn note_ended(pids: impl IntoIterator<Item = u32>) {
     let mut ended = ended_processes();
     let Some(ended) = ended.as_mut() else { return };
-    for one in pids.into_iter().filter_map(table::entry) {
-        let ours = [Ok(table::GUARD), table::FIRST.to_str()];
-        let is_ours = ours.into_iter().flatten().any(|name| table::is_named(one.pid, name));
+    for one in pids.into_iter().filter_map(process_table::entry) {
+        let ours = [Ok(process_table::GUARD), process_table::FIRST.to_str()];
+        let is_ours = ours.into_iter().flatten().any(|name| process_table::is_named(one.pid, name));
         if !one.is_zombie && !is_ours {
             ended.insert((one.pid, one.start_ticks));
         }

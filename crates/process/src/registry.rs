@@ -7,7 +7,7 @@
 use std::io;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use super::table;
+use super::process_table;
 
 #[derive(Debug, Clone)]
 struct LiveProcess {
@@ -58,7 +58,7 @@ fn spawn_as<C>(
     let mut live = live();
     let (pid, child) = start()?;
     // A child that has ended already is a zombie, and still has its line.
-    let start_ticks = table::entry(pid).map_or(0, |entry| entry.start_ticks);
+    let start_ticks = process_table::entry(pid).map_or(0, |entry| entry.start_ticks);
     live.push(LiveProcess { pid, start_ticks, is_tool, is_asked: false });
     Ok((child, RegistryEntry { pid, start_ticks }))
 }

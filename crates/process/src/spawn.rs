@@ -18,13 +18,13 @@ use tokio::process::{Child, ChildStdin, ChildStdout, Command};
 use super::{
     Fence, Job, Output, SHELL,
     cgroup::Leaf,
-    ending::{self, JobEnding},
     guard,
     guard::FenceTask,
     handle::JobHandle,
+    methods::{self, JobEnding},
     orphans::JobProcesses,
+    process_table,
     registry::{self, RegistryEntry},
-    table,
     tag::Tag,
 };
 use descent_system::failure::{Lack, lack_at_start, lack_of};
@@ -90,7 +90,7 @@ pub(super) fn spawn(
     let failed = |error| SpawnError::from_spawn(error, &job.cwd);
     let Pipes { merged, apart, input, stdout, stderr } = Pipes::of(job, streams).map_err(failed)?;
     let (its_input, our_input) = input.unzip();
-    let (tag, ending) = (Tag::new(&job.mark), ending::chosen());
+    let (tag, ending) = (Tag::new(&job.mark), methods::chosen());
     let leaf = ending.make_leaf(tag);
     let start = Start {
         job,
@@ -144,7 +144,7 @@ impl Start<'_> {
         let mut command = Command::from(program);
         command.current_dir(&job.cwd).env_clear();
         command.envs(job.env.iter().map(|(name, value)| (name, value)));
-        command.env(table::MARK, &job.mark);
+        command.env(process_table::MARK, &job.mark);
         if control.is_some() {
             command.env(guard::COMMAND, &job.command);
         }

@@ -29,13 +29,14 @@ impl Tag {
     pub fn new(mark: &str) -> Tag {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let n = NEXT.fetch_add(1, Ordering::Relaxed);
-        let job = format!("{mark}\n{}\n{n}\n{}", std::process::id(), super::table::boot_id());
+        let job =
+            format!("{mark}\n{}\n{n}\n{}", std::process::id(), super::process_table::boot_id());
         Tag(FLAG | half(owner_of(mark)) << HALF_BITS | half(&job))
     }
 
     /// The tag in the kernel's table; `None` if the process is gone.
     pub fn read(pid: u32) -> Option<Tag> {
-        let text = super::table::read_whole(&format!("/proc/{pid}/limits"))?;
+        let text = super::process_table::read_whole(&format!("/proc/{pid}/limits"))?;
         let text = std::str::from_utf8(&text).ok()?;
         let line = text.lines().find_map(|line| line.strip_prefix(LINE))?;
         Tag::from_raw(line.split_ascii_whitespace().next()?.parse().ok()?)

@@ -58,7 +58,7 @@ fn pid_told(directory: &Path, name: &str) -> u32 {
         ids.is_some_and(|ids| ids.split_whitespace().last() == Some(&told))
             && std::fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == directory)
     };
-    table::every_pid().into_iter().find(is_it).unwrap_or(0)
+    process_table::every_pid().into_iter().find(is_it).unwrap_or(0)
 }
 
 fn unique(what: &str) -> String {
@@ -78,7 +78,7 @@ fn eventually<T>(mut look: impl FnMut() -> Option<T>) -> T {
 }
 
 fn is_alive(pid: u32) -> bool {
-    table::entry(pid).is_some_and(|one| !one.is_zombie)
+    process_table::entry(pid).is_some_and(|one| !one.is_zombie)
 }
 
 /// Starts `program` in a session of its own, waits until its id stands in the file `name`.
@@ -143,7 +143,7 @@ async fn a_job_that_is_dropped_before_its_end_is_reaped() {
     });
     let _ = tokio::time::timeout(Duration::from_millis(50), running).await;
     let pid = begun.into_inner();
-    while table::entry(pid).is_some() {
+    while process_table::entry(pid).is_some() {
         tokio::task::yield_now().await;
     }
 }
@@ -283,7 +283,9 @@ async fn adopted_processes_leave_no_zombies() {
         let pid = tokio::task::block_in_place(|| world.pid("pid"));
         assert!(is_alive(pid));
         std::fs::write(at("end"), "").unwrap();
-        tokio::task::block_in_place(|| eventually(|| table::entry(pid).is_none().then_some(())));
+        tokio::task::block_in_place(|| {
+            eventually(|| process_table::entry(pid).is_none().then_some(()))
+        });
         std::fs::write(at("go"), "").unwrap();
     };
     let (ended, ()) = tokio::join!(run_it(&job), looking);
@@ -296,14 +298,14 @@ async fn the_command_of_a_job_whose_guard_was_killed_is_reaped() {
     let job = world.job("echo $$ >pid; exec sleep 60");
     let killing = async {
         let command = tokio::task::block_in_place(|| world.pid("pid"));
-        let guard = table::entry(command).unwrap().parent;
-        let guard = table::to_pid(guard).unwrap();
+        let guard = process_table::entry(command).unwrap().parent;
+        let guard = process_table::to_pid(guard).unwrap();
         rustix::process::kill_process(guard, rustix::process::Signal::KILL).unwrap();
         command
     };
     let (ended, command) = tokio::join!(run_it(&job), killing);
     assert_eq!(ended.how, JobEnd::Signal(9));
-    assert_eq!(table::entry(command), None, "a zombie is left");
+    assert_eq!(process_table::entry(command), None, "a zombie is left");
 }
 
 #[tokio::test]
@@ -371,7 +373,7 @@ async fn what_was_started_is_told_as_the_kernel_knows_it() {
     let mut known = None;
     let job = world.job("true");
     let note = |started: &JobRecord| {
-        known = table::entry(started.pid);
+        known = process_table::entry(started.pid);
         told = Some(started.clone());
     };
     run(&job, None, &CancellationToken::new(), note).await.unwrap();
@@ -381,5 +383,5 @@ async fn what_was_started_is_told_as_the_kernel_knows_it() {
     assert_eq!(told.mark, job.mark);
     assert_eq!(told.boot_id.len(), 36);
     assert!(told.tag.is_owned_like(&job.mark));
-    assert_eq!(told.method, ending::chosen().method);
+    assert_eq!(told.method, methods::chosen().method);
 }

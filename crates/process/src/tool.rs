@@ -274,7 +274,7 @@ fn kill(child: &mut Child, registered: &RegistryEntry) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table;
+    use crate::process_table;
 
     fn sh(script: &str) -> Tool {
         Tool {
@@ -330,11 +330,11 @@ mod tests {
         let child = std::fs::read_to_string(dir.path().join("child")).unwrap();
         let pid = child.trim().parse().unwrap();
         // A process that got its signal may stay in the table for an instant.
-        let is_gone = || table::entry(pid).is_none_or(|child| child.is_zombie);
+        let is_gone = || process_table::entry(pid).is_none_or(|child| child.is_zombie);
         while !is_gone() && began.elapsed() < Duration::from_secs(6) {
             std::thread::sleep(Duration::from_millis(5));
         }
-        assert!(is_gone(), "{:?}", table::entry(pid));
+        assert!(is_gone(), "{:?}", process_table::entry(pid));
     }
 
     #[test]

@@ -15,18 +15,18 @@
 
 mod apply;
 mod call;
-mod candidate;
+mod candidate_commit;
 mod checkout;
 mod diff;
-mod disk;
 mod durable;
-mod error;
+mod git_disk;
+mod git_error;
 mod host;
 mod index;
 mod lineage;
 mod not_taken;
-mod place;
-mod private;
+mod private_repository;
+mod put_files;
 mod query;
 mod refs;
 mod settings;
@@ -37,12 +37,12 @@ mod tests;
 mod trees;
 
 pub use apply::ApplyOutcome;
-pub use candidate::{AttemptTree, Candidate, LandingSpec, LaySpec, Merge};
+pub use candidate_commit::{AttemptTree, Candidate, LandingSpec, LaySpec, Merge};
 pub use checkout::Leftovers;
 pub use diff::Change;
 pub use diff::{BranchOutcome, FileLines};
-pub use disk::write_new_file;
-pub use error::GitError;
+pub use git_disk::write_new_file;
+pub use git_error::GitError;
 pub use query::WrittenText;
 pub use status::Stamps;
 

@@ -9,8 +9,8 @@
 //! Invariant: everything that is made here lies in the cache, or in the repository beside the state. The person's own
 //! files and repository change in `apply` alone, but for one reference to their HEAD of the start. All functions block.
 
-mod error;
 pub mod git;
+mod workspace_error;
 
 mod globs;
 mod kept;
@@ -36,10 +36,10 @@ use descent_system::{
 };
 
 pub use crate::git::LandingSpec;
-pub use error::WorkspaceError;
 pub use globs::{Size, protected, size_of, unmatched};
 pub use leftovers::{Leftover, LeftoverPlace, leftovers};
 pub use places::{applied, cache_dir, note_applied, result_of};
+pub use workspace_error::WorkspaceError;
 pub use worktrees::{KeptPatch, MadeChange, Worktrees};
 
 type Result<T> = std::result::Result<T, WorkspaceError>;

@@ -7,7 +7,7 @@
 //! Invariant: a failed measurement has the verdict `unknown`; it never passes or fails. Not here:
 //! what a measurement means, and which leaf comes next (the core).
 
-mod files;
+mod file_facts;
 #[cfg(test)]
 mod tests;
 
@@ -140,7 +140,8 @@ impl MeasureContext<'_> {
         let mut watch = Stopwatch::start(clock::real());
         let (at, stop) = (self.at.to_owned(), self.cancel.child_token());
         let ends = stop.clone();
-        let mut looking = tokio::task::spawn_blocking(move || files::measure(&at, &leaf, &ends));
+        let mut looking =
+            tokio::task::spawn_blocking(move || file_facts::measure(&at, &leaf, &ends));
         let looked = tokio::select! {
             biased;
             () = self.cancel.cancelled() => return None,

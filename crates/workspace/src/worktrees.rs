@@ -6,13 +6,13 @@
 //! project, share no directory and no reference.
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
-mod checks;
-mod earlier;
+mod check_trees;
+mod earlier_changes;
 mod result;
-mod start;
+mod start_tree;
 mod ways_back;
 
-pub use earlier::KeptPatch;
+pub use earlier_changes::KeptPatch;
 pub use result::MadeChange;
 
 use std::{

@@ -45,7 +45,7 @@ use super::{
     talk::{AgentLines, Conversation},
     trouble,
 };
-use crate::config::agent::Access;
+use crate::config::agent_table::Access;
 use descent_process::Capture;
 
 /// Requests of an agent in one talk at most, whatever for.

@@ -24,7 +24,7 @@ use super::{
     talk::{TalkLimits, Talked, talk},
 };
 use crate::config::{
-    agent::{Acp, Dialect, Headless},
+    agent_table::{Acp, Dialect, Headless},
     program::{ProgramLook, find_program, is_relative},
 };
 use descent_process::{Capture, Job, JobEnd, JobRecord, SpawnError, Timer};

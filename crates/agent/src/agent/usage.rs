@@ -21,7 +21,7 @@ use super::{
     directory::{self, RESULT},
     heard::Heard,
 };
-use crate::config::agent::Price;
+use crate::config::agent_table::Price;
 use descent_system::files::{self, ContentStamp};
 
 pub(super) type Reading<T> = Result<T, String>;

@@ -8,7 +8,7 @@ use descent_core::{doc::suggest, id::AgentName, state::Role, world::AgentTable};
 
 use super::{
     Config, ConfigError,
-    agent::{ResolvedAgent, Transport},
+    agent_table::{ResolvedAgent, Transport},
     fault::{NAME_HINT, meant},
 };
 

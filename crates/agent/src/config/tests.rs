@@ -6,7 +6,7 @@ use std::time::Duration;
 use descent_core::state::Role;
 
 use super::{
-    agent::{Access, ResolvedAgent, Transport},
+    agent_table::{Access, ResolvedAgent, Transport},
     *,
 };
 
@@ -99,7 +99,7 @@ fn a_shell_worker_has_its_role_and_an_atom_may_name_another() {
     let named = named.unwrap().unwrap();
     assert_eq!(named.env, ["KEY"]);
     assert_eq!(named.limits.idle, Duration::from_secs(30));
-    assert_eq!(named.limits.first_event, agent::FIRST_EVENT);
+    assert_eq!(named.limits.first_event, agent_table::FIRST_EVENT);
     let Transport::Acp(acp) = named.transport else {
         panic!("not acp");
     };
@@ -259,7 +259,7 @@ fn a_setting_that_an_agent_has_no_use_for_is_refused_where_it_stands() {
 
 #[test]
 fn each_preset_is_whole_and_no_mode_lets_a_model_give_leave() {
-    for preset in agent::presets() {
+    for preset in agent_table::presets() {
         let name = &preset.name;
         assert!(AgentName::is_valid(name), "{name}");
         assert!(!preset.program().is_empty() && preset.program() != "npx", "{name}");
@@ -277,7 +277,7 @@ fn each_preset_is_whole_and_no_mode_lets_a_model_give_leave() {
             assert!(!text.contains(word), "{name}: {word}");
         }
     }
-    let names: Vec<&str> = agent::presets().iter().map(|one| one.name.as_str()).collect();
+    let names: Vec<&str> = agent_table::presets().iter().map(|one| one.name.as_str()).collect();
     let whole = ["claude", "codex", "claude-acp", "codex-acp", "gemini", "opencode"];
     assert_eq!(names, whole);
 }

@@ -23,7 +23,7 @@ use descent_core::{
 use tokio::sync::Notify;
 use tokio_util::sync::CancellationToken;
 
-use super::{Loop, agents::Agents};
+use super::{Loop, agent_pool::Agents};
 use descent_agent::agent::SessionRecord;
 use descent_process::{Programs, environment::Environment};
 use descent_store::{COMMIT_WAIT_MS, StatePlace, evidence::EvidenceStore};

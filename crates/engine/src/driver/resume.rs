@@ -19,7 +19,7 @@ use descent_core::{
 
 use super::{
     Loop,
-    agents::Agents,
+    agent_pool::Agents,
     executor::{BoxedFuture, RealExecutor, RunLeftovers, blocking},
 };
 use descent_agent::agent::{self, SessionRecord};

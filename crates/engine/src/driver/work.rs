@@ -3,7 +3,7 @@
 
 mod attempting;
 mod consult;
-mod judging;
+mod measuring;
 
 use std::{
     path::{Path, PathBuf},
@@ -23,11 +23,11 @@ use descent_minds::prompt::{
     self, EarlierPatch, Ending, INSTRUCTIONS_BYTES_MAX, ProjectText, Prompt, PromptFiles,
     PromptInputs, TreeStart,
 };
-use judging::{Judging, has_room, judge};
+use measuring::{Judging, has_room, judge};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    agents::Agents,
+    agent_pool::Agents,
     executor::{
         BoxedFuture, Executor, NeededCommits, RealExecutor, RunLeftovers, StartSnapshot, with_trees,
     },
@@ -42,7 +42,7 @@ use descent_workspace::{
     self as workspace, KeptPatch, LandingSpec, WorkspaceError, Workspaces, Worktrees,
 };
 
-pub(crate) use judging::{ReadyCheckout, prepare_checkout};
+pub(crate) use measuring::{ReadyCheckout, prepare_checkout};
 
 /// The one executor that touches the project's repository and this machine.
 impl Executor for RealExecutor {

@@ -18,7 +18,7 @@ use crate::driver;
 use descent_agent::{
     config::{
         Config,
-        agent::{Preset, ResolvedAgent, Transport, presets},
+        agent_table::{Preset, ResolvedAgent, Transport, presets},
         fault::COMMAND_LINES,
         program::{ProgramLook, find_program, missing_program},
         provider::Provider,

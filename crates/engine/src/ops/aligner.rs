@@ -32,7 +32,7 @@ use descent_agent::{
     agent::{ObjectJudge, QuestionForm, object},
     config::{
         Config,
-        agent::{ResolvedAgent, Transport},
+        agent_table::{ResolvedAgent, Transport},
     },
 };
 use descent_store as store;

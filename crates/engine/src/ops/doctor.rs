@@ -2,7 +2,7 @@
 //!
 //! Invariant: it works without a state too, and nothing of it stays.
 
-mod agents;
+mod agent_findings;
 mod machine;
 
 use std::borrow::Cow;
@@ -79,7 +79,7 @@ impl Finding {
 /// Tries everything.
 pub fn diagnose(place: &StatePlace, programs: &dyn Programs) -> Vec<Finding> {
     let mut findings = machine::findings(place);
-    findings.extend(agents::findings(place, programs));
+    findings.extend(agent_findings::findings(place, programs));
     findings.extend([machine::ending(), machine::fence(place)]);
     findings
 }

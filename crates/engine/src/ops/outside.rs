@@ -21,7 +21,7 @@ use tokio_util::sync::CancellationToken;
 use crate::driver::Agents;
 use descent_agent::{
     agent::{self, ANSWER_MAX, AttemptJob, JobContext, QUESTION_SLOT, QuestionForm},
-    config::{Config, agent::ResolvedAgent},
+    config::{Config, agent_table::ResolvedAgent},
 };
 use descent_process::{self as process, environment, environment::Environment};
 use descent_store::StatePlace;

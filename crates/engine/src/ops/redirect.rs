@@ -23,7 +23,7 @@ use super::{
     },
     liveness::LoopObservation,
     request::{self, Patience},
-    start, validate,
+    start, validation,
 };
 use descent_store::{FileLock, LoadedState, Store};
 use descent_system::failure::{Failure, exit};
@@ -118,7 +118,7 @@ impl RedirectView {
             result: RedirectResult::Planned,
             changes: changes(before, after).iter().map(Difference::text).collect(),
             effects: effects.to_vec(),
-            issues: validate::brought(before, after, &store.place().project),
+            issues: validation::brought(before, after, &store.place().project),
             ended: in_flight.map(|intent| intent.id.clone()).collect(),
             serial: Some(after.serial),
             ..Self::unchanged(store, after)

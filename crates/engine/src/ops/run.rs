@@ -20,7 +20,7 @@ use super::{
     ready,
     request::wait_for_words,
     result::commit_missing,
-    start, steer, trust, validate, warnings,
+    start, steer, trust, validation, warnings,
 };
 use crate::{
     driver::{
@@ -33,7 +33,7 @@ use crate::{
         work::{WorkBoard, WorkShared},
     },
 };
-use descent_agent::config::{Config, agent::Transport};
+use descent_agent::config::{Config, agent_table::Transport};
 use descent_process::{self as process, OwnTag, Programs, environment::Environment};
 use descent_store::{
     Lease, StatePlace, Store, StoreError,
@@ -158,7 +158,7 @@ pub fn run<'a>(
     if !options.changes.is_empty() {
         loaded = steer::limit(client, &mut store, loaded, options.changes)?;
     }
-    for words in validate::unmatched(&loaded.state, &store.place().project) {
+    for words in validation::unmatched(&loaded.state, &store.place().project) {
         client.tell(&words);
     }
     let config = client.config().cloned().unwrap_or_default();

@@ -4,7 +4,7 @@
 //! Not here: the list of what would run (the core), the records (`trust`), and the question in words (`cli`).
 
 mod authorship;
-mod subject;
+mod trust_subject;
 
 use std::{
     path::{Path, PathBuf},
@@ -29,7 +29,7 @@ use descent_system::{
 };
 
 pub use authorship::{Attempted, refuse_link, refused_configuration};
-pub use subject::TrustQuestion;
+pub use trust_subject::TrustQuestion;
 
 /// Moved files that are named at most.
 const NAMED_MAX: usize = 8;
@@ -210,7 +210,7 @@ pub fn begins_alone(client: &dyn Client, place: &StatePlace) -> Result<(), Failu
 pub fn made_here(client: &dyn Client, lineage: &Lineage, config: Option<&Config>) {
     let worker = config.map(|config| authorship::of_layer(&config.project)).unwrap_or_default();
     let mut facts = vec![Fact::Lineage(lineage.clone())];
-    facts.extend(subject::in_lineage(lineage, &worker));
+    facts.extend(trust_subject::in_lineage(lineage, &worker));
     remember_or_warn(client, &Records::find(), &facts);
 }
 
@@ -301,7 +301,7 @@ pub fn question(target: &mut TrustTarget<'_>) -> Result<TrustQuestion, Failure> 
             ));
         }
         TrustTarget::Plan { dir, path, top, is_found } => {
-            let carried = subject::read_plan(dir, path)?;
+            let carried = trust_subject::read_plan(dir, path)?;
             let worker = authorship::of_layer(&config::load(top)?.project);
             TrustQuestion::of_plan(path, carried, worker, *is_found)
         }

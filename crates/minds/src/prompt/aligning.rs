@@ -10,7 +10,7 @@ use alloc::{
 };
 
 use super::{
-    Prompt, agreement,
+    Prompt, preamble,
     section::{PromptSection, cut, fenced, in_a_line},
 };
 use descent_core::{
@@ -94,7 +94,7 @@ pub fn aligning(inputs: &AligningInputs<'_>) -> Prompt {
 
 /// The agreement that stands, and its atoms.
 fn stands(inputs: &AligningInputs<'_>, world: &World) -> Vec<PromptSection> {
-    let agreed = agreement::sections(&world.state.objective, inputs.now).into_iter();
+    let agreed = preamble::sections(&world.state.objective, inputs.now).into_iter();
     let told = agreed.filter(|one| matches!(one.name, "goal" | "base_case" | "protected"));
     let mut sections: Vec<PromptSection> = told.collect();
     let head = "The atoms of work, as they stand";

@@ -6,7 +6,7 @@
 use alloc::{format, vec::Vec};
 
 use super::{
-    Prompt, agreement, refining,
+    Prompt, preamble, refining,
     section::{PromptSection, data},
 };
 use descent_core::{
@@ -22,7 +22,7 @@ const ANSWER_BYTES_MAX: usize = 4 << 10;
 
 /// The prompt of a question about the kind of a task.
 pub fn profiling(world: &World, now: UnixMillis) -> Prompt {
-    let agreed = agreement::sections(&world.state.objective, now);
+    let agreed = preamble::sections(&world.state.objective, now);
     let is_first = world.state.run.profile.is_none();
     let first = [task(is_first), refining::bare_plan(world)];
     let seen = if is_first {

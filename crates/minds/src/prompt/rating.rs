@@ -9,7 +9,7 @@ use alloc::{
 };
 
 use super::{
-    Prompt, agreement,
+    Prompt, preamble,
     section::{PromptSection, cut, fenced},
 };
 use descent_core::{
@@ -67,7 +67,7 @@ pub fn rating(inputs: &RatingInputs<'_>) -> Option<Prompt> {
         return None;
     };
     let objective = &inputs.world.state.objective;
-    let agreed = agreement::sections(objective, inputs.now);
+    let agreed = preamble::sections(objective, inputs.now);
     let told = agreed.into_iter().filter(|one| one.name != "protected");
     Some(Prompt::of(told.chain([
         evidence(inputs),

@@ -9,9 +9,9 @@ use alloc::{
 };
 
 use super::{
-    Prompt, agreement, replan,
+    Prompt, preamble, replan,
     section::{PromptSection, cut, data},
-    validating, wording, workplace,
+    validating, workplace,
 };
 use descent_core::{
     assessment, doc,
@@ -39,7 +39,7 @@ const ANSWER_BYTES_MAX: usize = 8 << 10;
 
 /// The prompt of a question to a refiner.
 pub fn refining(world: &World, worker: Option<&AgentName>, now: UnixMillis) -> Prompt {
-    let agreed = agreement::sections(&world.state.objective, now);
+    let agreed = preamble::sections(&world.state.objective, now);
     Prompt::of(agreed.into_iter().chain([
         task(world),
         failed(world),
@@ -187,7 +187,7 @@ const ASSESSING_ANSWER_BYTES_MAX: usize = 4 << 10;
 
 /// The prompt of a question about the pass that came to its end.
 pub fn assessing(world: &World, now: UnixMillis) -> Prompt {
-    let agreed = agreement::sections(&world.state.objective, now);
+    let agreed = preamble::sections(&world.state.objective, now);
     Prompt::of(agreed.into_iter().chain([
         assessing_task(),
         failed(world),
@@ -209,7 +209,8 @@ fn assessing_task() -> PromptSection {
 
 /// The results, a line each.
 pub(super) fn done(world: &World) -> PromptSection {
-    PromptSection::new("done", "What was done", DONE_BYTES_MAX).with(wording::done(world))
+    PromptSection::new("done", "What was done", DONE_BYTES_MAX)
+        .with(super::final_words::done(world))
 }
 
 fn assessing_answer(world: &World) -> PromptSection {
@@ -234,7 +235,7 @@ const REVIEWING_TASK_BYTES_MAX: usize = 4 << 10;
 
 /// The prompt of a question about all phases together.
 pub fn reviewing(world: &World, now: UnixMillis) -> Prompt {
-    let agreed = agreement::sections(&world.state.objective, now);
+    let agreed = preamble::sections(&world.state.objective, now);
     Prompt::of(agreed.into_iter().chain([
         reviewing_task(),
         failed(world),

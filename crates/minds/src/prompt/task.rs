@@ -8,7 +8,7 @@ use alloc::{
 };
 
 use super::{
-    agreement::listed,
+    preamble::listed,
     replan,
     section::{PromptSection, cut, in_a_line, indented, named, names, title},
     subject::PromptSubject,

@@ -9,9 +9,10 @@ use alloc::{
 };
 
 use super::{
-    Prompt, agreement, context, replan,
+    Prompt, preamble, replan,
     result_text::ResultText,
     section::{PromptSection, cut, data, names, title},
+    upstream,
 };
 use descent_core::{
     doc::{self, Node},
@@ -36,7 +37,7 @@ const ANSWER_BYTES_MAX: usize = 8 << 10;
 /// The prompt; `None` if the plan is no more.
 pub fn validating(world: &World, consult: &Consult, now: UnixMillis) -> Option<Prompt> {
     let judged = unjudged::find(&world.graph, &world.state, &consult.subject)?;
-    let agreed = agreement::sections(&world.state.objective, now);
+    let agreed = preamble::sections(&world.state.objective, now);
     let known = world.state.run.validation();
     let known = known.filter(|report| report.subject == consult.subject);
     Some(Prompt::of(agreed.into_iter().chain([
@@ -127,7 +128,7 @@ pub fn summarising(world: &World, consult: &Consult, now: UnixMillis) -> Option<
     let (graph, active, state) = (&world.graph, &world.active, &world.state);
     let plan = consult.atom.as_ref()?;
     let phase = long_phase::find(graph, active, state, plan, &consult.subject)?;
-    let agreed = agreement::sections(&state.objective, now);
+    let agreed = preamble::sections(&state.objective, now);
     Some(Prompt::of(agreed.into_iter().chain([
         task(world, &phase),
         done(world, &phase),
@@ -164,7 +165,7 @@ fn done(world: &World, phase: &LongPhase) -> PromptSection {
 
 fn item(id: &AtomId, result: &Binding) -> String {
     let value = result.value.as_ref();
-    let value = value.map(|value| doc::write_compact(&context::shortened(value, None)));
+    let value = value.map(|value| doc::write_compact(&upstream::shortened(value, None)));
     let told = ResultText {
         id,
         summary: result.summary.clone(),

@@ -16,7 +16,7 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, MountPropagationFlags, mount, mount_change};
 use rustix::process::{Pid, Signal};
 
-use super::super::table::FIRST;
+use super::super::process_table::FIRST;
 use super::super::tag::Tag;
 use super::kernel;
 

@@ -21,7 +21,7 @@ fn sleeper(tag: Option<Tag>) -> (std::process::Child, RegistryEntry) {
         }
     };
     // A tag that a program took over from a job's environment does not make it the job's.
-    command.process_group(0).env(table::MARK, "a-1/r/x");
+    command.process_group(0).env(process_table::MARK, "a-1/r/x");
     let (child, registered) =
         registry::spawn(|| command.spawn().map(|child| (child.id(), child))).unwrap();
     eventually(|| (Tag::read(child.id()) == tag).then_some(()));
@@ -78,9 +78,9 @@ fn a_recorded_job_is_ended_by_its_tag_if_its_record_is_of_this_boot() {
     let record = JobRecord {
         pid: child.id(),
         start_ticks: 0,
-        boot_id: table::boot_id(),
+        boot_id: process_table::boot_id(),
         mark: "unmarked".to_owned(),
-        method: ending::chosen().method,
+        method: methods::chosen().method,
         tag,
         cgroup: None,
     };

@@ -15,7 +15,7 @@ use super::{
     diff::{self, PathChange, Side},
     durable::sync_all_at,
     index::PrivateIndex,
-    place,
+    put_files,
     status::{StatusKind, WorkTreeStatus},
 };
 
@@ -103,7 +103,7 @@ impl Git {
         for path in self.sparse_as_base(changes)? {
             not_base.remove(&path);
         }
-        let mut refused: BTreeSet<String> = place::in_the_way(self.top(), changes)
+        let mut refused: BTreeSet<String> = put_files::in_the_way(self.top(), changes)
             .iter()
             .map(|path| shown(path.as_os_str().as_bytes()))
             .collect();
@@ -128,7 +128,7 @@ impl Git {
         let is_left_out = |change: &&PathChange| {
             let old = &change.old;
             let entry = [b"S ", &old.mode[..], b" ", &old.id, b" 0\t", &change.path].concat();
-            entries.contains(&entry[..]) && !place::is_there(self.top(), &change.path)
+            entries.contains(&entry[..]) && !put_files::is_there(self.top(), &change.path)
         };
         Ok(changes.iter().filter(is_left_out).map(|change| change.path.clone()).collect())
     }
@@ -148,7 +148,7 @@ impl Git {
             let side = side(change);
             if !side.is_absent() {
                 entries.extend(side.index_line(&change.path));
-            } else if place::is_there(self.top(), &change.path) {
+            } else if put_files::is_there(self.top(), &change.path) {
                 unlike.insert(change.path.clone());
             }
         }
@@ -185,7 +185,7 @@ impl Git {
         // Content before name, and files before the branch that refers to them. A power cut leaves
         // a file of the base or of the result, and the next call continues from there.
         sync_all_at(&files)?;
-        place::put(self.top(), &files, &seen.pending)?;
+        put_files::put(self.top(), &files, &seen.pending)?;
         sync_all_at(self.top())
     }
 

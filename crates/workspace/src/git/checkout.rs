@@ -15,7 +15,7 @@ use descent_core::id::{CommitId, Digest};
 use super::{
     Git, GitError,
     call::{as_path, shown},
-    disk,
+    git_disk,
     index::PrivateIndex,
     not_taken,
     status::{GITLINK, Link, OWN_DIR, is_within},
@@ -78,7 +78,7 @@ impl Git {
     /// Removes a whole directory of trees.
     pub(crate) fn remove_worktrees(&self, dir: &Path) -> Result<(), GitError> {
         self.check_place(dir)?;
-        disk::remove_tree(dir)
+        git_disk::remove_tree(dir)
     }
 
     fn check_place(&self, at: &Path) -> Result<(), GitError> {
@@ -182,7 +182,7 @@ impl Git {
     fn own_copy(&self, path: &[u8]) -> Result<Option<Git>, GitError> {
         let dir = self.top().join(as_path(path));
         let is_there = dir.join(".git").symlink_metadata().is_ok();
-        if !is_there || disk::is_beyond_symlink(self.top(), as_path(path)) || dir.is_symlink() {
+        if !is_there || git_disk::is_beyond_symlink(self.top(), as_path(path)) || dir.is_symlink() {
             return Ok(None);
         }
         let Some(own) = Git::open_with(self.host().programs(), &dir, &self.0.theirs)? else {
@@ -278,7 +278,7 @@ impl Git {
                 continue;
             };
             let dir = at.join(as_path(&link.path));
-            if disk::is_beyond_symlink(at, as_path(&link.path)) {
+            if git_disk::is_beyond_symlink(at, as_path(&link.path)) {
                 continue;
             }
             if !own.exists(&link.commit)? {
@@ -288,7 +288,7 @@ impl Git {
                 });
             }
             if !dir.is_dir() || dir.is_symlink() {
-                disk::remove_tree(&dir)?;
+                git_disk::remove_tree(&dir)?;
             }
             let saved = saved.join(name_of(&link.path));
             own.fill_module(&dir, &link.commit, &saved.join("index"), leftovers)?;
@@ -307,9 +307,9 @@ impl Git {
     ) -> Result<(), GitError> {
         let git_dir = dir.join(".git");
         let index = git_dir.join("index");
-        disk::borrow_repository(&git_dir, &self.common_dir().join("objects"), commit.as_str())?;
+        git_disk::borrow_repository(&git_dir, &self.common_dir().join("objects"), commit.as_str())?;
         if saved.is_file() {
-            disk::copy_index(saved, &index)?;
+            git_disk::copy_index(saved, &index)?;
         }
         self.call_on("read-tree", dir)
             .index(&index)
@@ -322,8 +322,8 @@ impl Git {
             clean = clean.arg("-x");
         }
         clean.ok()?;
-        disk::make_dirs(saved.parent().unwrap_or(saved))?;
-        disk::copy_index(&index, saved)
+        git_disk::make_dirs(saved.parent().unwrap_or(saved))?;
+        git_disk::copy_index(&index, saved)
     }
 
     /// The tracked files of submodules that an attempt changed.
@@ -346,7 +346,7 @@ impl Git {
                 continue;
             };
             let dir = at.join(as_path(&link.path));
-            if !dir.is_dir() || disk::is_beyond_symlink(at, as_path(&link.path)) {
+            if !dir.is_dir() || git_disk::is_beyond_symlink(at, as_path(&link.path)) {
                 changed.push(shown(&link.path));
                 continue;
             }

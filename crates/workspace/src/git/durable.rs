@@ -14,7 +14,7 @@ use std::{
 
 use descent_core::id::CommitId;
 
-use super::{Git, GitError, call::as_id, disk};
+use super::{Git, GitError, call::as_id, git_disk};
 use descent_system::files;
 
 /// Maximum of objects synced one by one; for more the whole file system is synced.
@@ -159,7 +159,7 @@ impl Git {
         if commits.is_empty() || self.are_sound(start, commits)? {
             return Ok(BTreeSet::new());
         }
-        let loose = disk::files_below(&self.objects(), OBJECTS_MAX).into_iter();
+        let loose = git_disk::files_below(&self.objects(), OBJECTS_MAX).into_iter();
         let ids = loose.filter_map(|path| {
             let mut names = path.iter().rev().map(|name| name.to_string_lossy());
             let (rest, fan) = (names.next()?, names.next()?);
@@ -182,7 +182,7 @@ impl Git {
         }
         if let [id] = ids {
             tracing::warn!(object = id, "removed an object that git cannot read");
-            return disk::remove_tree(&self.loose(id));
+            return git_disk::remove_tree(&self.loose(id));
         }
         let (one, other) = ids.split_at(ids.len() / 2);
         self.remove_unreadable(one)?;

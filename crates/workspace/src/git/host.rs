@@ -5,7 +5,7 @@
 
 use super::{
     GitError,
-    error::OLDEST,
+    git_error::OLDEST,
     settings::{self, Setting},
 };
 use descent_process::{

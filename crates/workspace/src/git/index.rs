@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use super::{
     Git, GitError,
     call::{Call, as_id, as_path, borrowed, failed, fields, shown},
-    disk,
+    git_disk,
     status::IndexUpdates,
 };
 
@@ -56,7 +56,7 @@ impl PrivateIndex {
         if !other.is_file() {
             return Ok(false);
         }
-        disk::copy_index(other, &self.path).map(|()| true)
+        git_disk::copy_index(other, &self.path).map(|()| true)
     }
 }
 
@@ -84,7 +84,7 @@ impl Git {
             .ran();
         let taken = taken.map_err(|error| {
             let paths = taking.take.iter().map(|path| as_path(path));
-            disk::first_unreadable(&tree, paths).unwrap_or(error)
+            git_disk::first_unreadable(&tree, paths).unwrap_or(error)
         })?;
         let lines = taken.stderr.split(|byte| *byte == b'\n');
         let refused = lines.filter_map(|line| line.strip_prefix(b"Ignoring path "));

@@ -8,8 +8,8 @@
 use super::{
     Git, GitError, Repository,
     call::{Call, as_id, borrowed, fields},
-    disk,
     durable::sync_all_at,
+    git_disk,
     host::{Env, GitHost},
     settings,
     settings::{BYTES_MAX, KeptFiles},
@@ -136,7 +136,7 @@ impl Git {
             // The last file: it is there only if all others are.
             (SETTINGS, text),
         ] {
-            disk::keep_bytes(&repository.join(name), &bytes)?;
+            git_disk::keep_bytes(&repository.join(name), &bytes)?;
         }
         Ok(pairs)
     }
@@ -145,14 +145,14 @@ impl Git {
     fn refresh(&self, repository: &Path) -> Result<(), GitError> {
         let host = self.host();
         let config = settings::of_own(&host.settings);
-        disk::keep_bytes(&repository.join("config"), &config)?;
+        git_disk::keep_bytes(&repository.join("config"), &config)?;
         let lines = self.borrowing_line()?;
-        disk::keep_bytes(&repository.join("objects/info/alternates"), &lines)?;
+        git_disk::keep_bytes(&repository.join("objects/info/alternates"), &lines)?;
         // The ends of history in a shallow clone.
         let path = repository.join("shallow");
         match self.of_repository("shallow")? {
-            ends if ends.is_empty() => disk::remove_tree(&path),
-            ends => disk::keep_bytes(&path, &ends),
+            ends if ends.is_empty() => git_disk::remove_tree(&path),
+            ends => git_disk::keep_bytes(&path, &ends),
         }
     }
 
@@ -162,7 +162,7 @@ impl Git {
         match &self.0.person {
             Some(person) => {
                 let refs = person.refs_for_slots()?;
-                disk::keep_bytes(&self.common_dir().join(SLOT_REFS), &refs)
+                git_disk::keep_bytes(&self.common_dir().join(SLOT_REFS), &refs)
             }
             None => Ok(()),
         }
@@ -210,7 +210,7 @@ impl Git {
     }
 
     fn write_own(&self, name: &'static str, bytes: Vec<u8>) -> Result<(), GitError> {
-        disk::keep_bytes(&self.common_dir().join(name), &bytes)?;
+        git_disk::keep_bytes(&self.common_dir().join(name), &bytes)?;
         if let Some(kept) = &self.0.kept {
             kept.replace(name, bytes);
         }
@@ -291,7 +291,7 @@ impl Git {
 /// `objects`, if there is anything.
 pub(super) fn pack(call: Call<'_>, objects: &Path, orders: String) -> Result<(), GitError> {
     let dir = objects.join("pack");
-    disk::make_dirs(&dir)?;
+    git_disk::make_dirs(&dir)?;
     let call = call.setting(SYNCED).args(["-q", "--revs", "--non-empty"]).arg(dir.join("pack"));
     call.stdin(orders).ok().map(drop)
 }
@@ -344,20 +344,20 @@ pub(super) fn make(repository: &Path) -> Result<(), GitError> {
     let half_made = half_made.map_err(GitError::io(parent))?.keep();
     let made = fill(&half_made).and_then(|()| sync_all_at(&half_made));
     if let Err(error) = made {
-        disk::remove_tree(&half_made)?;
+        git_disk::remove_tree(&half_made)?;
         return Err(error);
     }
-    disk::name_dir(&half_made, repository)?;
+    git_disk::name_dir(&half_made, repository)?;
     sync_all_at(parent)
 }
 
 fn fill(at: &Path) -> Result<(), GitError> {
     for dir in ["objects/info", "objects/pack", "refs/heads", "info"] {
-        disk::make_dirs(&at.join(dir))?;
+        git_disk::make_dirs(&at.join(dir))?;
     }
     for (name, text) in [("HEAD", "ref: refs/heads/descent\n"), ("config", "")] {
         if at.join(name).symlink_metadata().is_err() {
-            disk::keep_bytes(&at.join(name), text.as_bytes())?;
+            git_disk::keep_bytes(&at.join(name), text.as_bytes())?;
         }
     }
     Ok(())

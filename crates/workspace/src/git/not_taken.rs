@@ -19,7 +19,7 @@ use descent_core::{event::NotTaken, id::CommitId};
 use super::{
     Git, GitError,
     call::{Call, as_id, as_path, borrowed, shown},
-    diff, disk,
+    diff, git_disk,
     index::PrivateIndex,
     lineage::SLOT_REFS,
     status::{GITLINK, IndexUpdates, StatusEntry, WorkTreeStatus, is_file, is_within},
@@ -117,7 +117,7 @@ impl Git {
     fn tips(&self, git: &Path, base: &CommitId) -> Vec<Tip> {
         let given = read(&self.common_dir().join(SLOT_REFS));
         let heads = git.join("refs/heads");
-        let mut found: Vec<(String, Vec<u8>)> = disk::files_below(&heads, REFS_MAX)
+        let mut found: Vec<(String, Vec<u8>)> = git_disk::files_below(&heads, REFS_MAX)
             .into_iter()
             .map(|path| {
                 let name = path.strip_prefix(&heads).unwrap_or(&path).display();
@@ -182,7 +182,7 @@ impl IndexUpdates {
                 && entry.index_mode != GITLINK
                 && self.ignored.iter().any(|dir| is_in(&entry.path, dir))
                 && is_file(at, &entry.path)
-                && disk::special(at, as_path(&entry.path)).is_none()
+                && git_disk::special(at, as_path(&entry.path)).is_none()
         });
         let forced: Vec<Vec<u8>> = forced.map(|entry| entry.path).collect();
         self.ignored.retain(|dir| !forced.iter().any(|path| is_in(path, dir)));
@@ -265,7 +265,7 @@ impl Git {
 
 pub(super) fn refuse_in(tree: &Path, dir: &Path) -> Result<(), GitError> {
     let mut paths = OPENED.iter().map(|name| dir.join(name));
-    match paths.find_map(|path| disk::special(tree, &path).map(|what| (path, what))) {
+    match paths.find_map(|path| git_disk::special(tree, &path).map(|what| (path, what))) {
         Some((path, what)) => {
             let path = path.display().to_string();
             Err(GitError::WaitedFor { path, what })
@@ -296,7 +296,7 @@ pub(super) fn remove_below(tree: &Path, keep: &[PathBuf]) -> Result<(), GitError
             !is_opened(name) && kept.iter().any(|kept| path.starts_with(kept))
         };
         let mut odd = special.iter().filter(|name| !is_kept(name));
-        odd.try_for_each(|name| disk::remove_tree(&tree.join(dir).join(name)))
+        odd.try_for_each(|name| git_disk::remove_tree(&tree.join(dir).join(name)))
     })
 }
 

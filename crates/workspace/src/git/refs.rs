@@ -13,7 +13,7 @@ use std::{
 
 use descent_core::id::CommitId;
 
-use super::{Git, GitError, call::as_id, disk};
+use super::{Git, GitError, call::as_id, git_disk};
 use descent_system::files;
 
 const OURS: &str = "refs/descent/";
@@ -47,7 +47,7 @@ impl Git {
     /// Nobody else writes under `refs/descent/`, and a live write does not grow this old.
     fn drop_stale_lock(&self, name: &str) -> bool {
         let lock = self.common_dir().join(format!("{name}.lock"));
-        disk::is_older_than(&lock, LOCK_AGE_MAX) && disk::remove_tree(&lock).is_ok()
+        git_disk::is_older_than(&lock, LOCK_AGE_MAX) && git_disk::remove_tree(&lock).is_ok()
     }
 
     /// Deletes all references below `prefix`; none there is no error.
@@ -145,18 +145,22 @@ impl Git {
     pub(crate) fn mend_refs_of_person(&self, prefix: &str) -> Result<(), GitError> {
         self.mend_below(prefix, &BTreeSet::new())?;
         let lock = self.shared_lock();
-        if disk::is_older_than(&lock, SHARED_LOCK_AGE_MAX) { drop_unheld(&lock) } else { Ok(()) }
+        if git_disk::is_older_than(&lock, SHARED_LOCK_AGE_MAX) {
+            drop_unheld(&lock)
+        } else {
+            Ok(())
+        }
     }
 
     fn mend_below(&self, prefix: &str, gone: &BTreeSet<CommitId>) -> Result<(), GitError> {
         let dir = self.common_dir().join(prefix);
-        for path in disk::files_below(&dir, FILES_MAX) {
+        for path in git_disk::files_below(&dir, FILES_MAX) {
             if path.extension().is_some_and(|end| end == "lock") {
                 wait_for_end(&path);
-                disk::remove_tree(&path)?;
+                git_disk::remove_tree(&path)?;
             } else if names(&path).is_none_or(|commit| gone.contains(&commit)) {
                 tracing::warn!(path = %path.display(), "removed a reference that leads nowhere");
-                disk::remove_tree(&path)?;
+                git_disk::remove_tree(&path)?;
             }
         }
         Ok(())
@@ -172,7 +176,7 @@ impl Git {
 fn wait_for_end(lock: &Path) {
     let looks = OWN_LOCK_AGE_MAX.as_millis() / LOOK_AGAIN.as_millis() + 1;
     for _ in 0..looks {
-        if !lock.exists() || disk::is_older_than(lock, OWN_LOCK_AGE_MAX) {
+        if !lock.exists() || git_disk::is_older_than(lock, OWN_LOCK_AGE_MAX) {
             return;
         }
         sleep(LOOK_AGAIN);
@@ -180,11 +184,11 @@ fn wait_for_end(lock: &Path) {
 }
 
 fn drop_unheld(lock: &Path) -> Result<(), GitError> {
-    if !lock.exists() || disk::is_held_open(lock) {
+    if !lock.exists() || git_disk::is_held_open(lock) {
         return Ok(());
     }
     tracing::warn!(path = %lock.display(), "removed a lock that nobody holds");
-    disk::remove_tree(lock)
+    git_disk::remove_tree(lock)
 }
 
 /// The commit in a reference's file.

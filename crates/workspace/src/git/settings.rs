@@ -14,7 +14,7 @@ use std::{
     sync::{Mutex, PoisonError},
 };
 
-use super::{Git, GitError, disk};
+use super::{Git, GitError, git_disk};
 use descent_system::files::{self, CloseStamp};
 
 /// Settings that decide what a file means; lower case, as git lists them.
@@ -211,16 +211,16 @@ impl KeptFile {
     }
 
     fn put_back(&mut self, path: &Path) -> Result<(), GitError> {
-        let stamp = disk::settled_stamp(path);
+        let stamp = git_disk::settled_stamp(path);
         if stamp.is_some() && stamp == self.stamp {
             return Ok(());
         }
         self.stamp = None;
-        if disk::has_bytes(path, &self.bytes) {
+        if git_disk::has_bytes(path, &self.bytes) {
             self.stamp = stamp;
             return Ok(());
         }
-        disk::hold_bytes(path, &self.bytes)
+        git_disk::hold_bytes(path, &self.bytes)
     }
 }
 
@@ -260,8 +260,8 @@ impl KeptFiles {
         }
         for dir in DIRS.iter().map(|name| repository.join(name)) {
             if files::plain_dir(&dir).is_err() {
-                disk::remove_tree(&dir)?;
-                disk::make_dir(&dir)?;
+                git_disk::remove_tree(&dir)?;
+                git_disk::make_dir(&dir)?;
             }
         }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -269,11 +269,11 @@ impl KeptFiles {
             let path = repository.join(name);
             match kept.get_mut(name) {
                 Some(file) => file.put_back(&path)?,
-                None => disk::remove_tree(&path)?,
+                None => git_disk::remove_tree(&path)?,
             }
         }
         for name in OPENED {
-            if let Some(what) = disk::special(repository, Path::new(name)) {
+            if let Some(what) = git_disk::special(repository, Path::new(name)) {
                 let path = repository.join(name);
                 return Err(GitError::NotPlain { path, what });
             }

@@ -13,7 +13,7 @@ use descent_core::id::CommitId;
 use super::{
     Git, GitError,
     call::{Call, as_id, as_path, fields, shown},
-    disk,
+    git_disk,
 };
 
 pub(super) const GITLINK: &[u8] = b"160000";
@@ -197,9 +197,9 @@ impl IndexUpdates {
         if entry.tree_mode == GITLINK {
             self.left_out.push(shown(&path));
             self.remove.push(path);
-        } else if disk::is_beyond_symlink(tree, as_path(&path)) {
+        } else if git_disk::is_beyond_symlink(tree, as_path(&path)) {
             self.remove.push(path);
-        } else if disk::special(tree, as_path(&path)).is_some() {
+        } else if git_disk::special(tree, as_path(&path)).is_some() {
             self.no_file.push(shown(&path));
             self.remove.push(path);
         } else {
@@ -293,7 +293,7 @@ fn read(record: &[u8]) -> Option<IndexEntry<'_>> {
 pub(super) fn is_file(tree: &std::path::Path, path: &[u8]) -> bool {
     let path = as_path(path);
     let meta = tree.join(path).symlink_metadata();
-    meta.is_ok_and(|meta| !meta.is_dir()) && !disk::is_beyond_symlink(tree, path)
+    meta.is_ok_and(|meta| !meta.is_dir()) && !git_disk::is_beyond_symlink(tree, path)
 }
 
 /// Untracked files that are looked at; where there are more, none of them is.

@@ -10,7 +10,7 @@
 use super::{
     Git, GitError,
     call::{Call, as_id, as_path},
-    disk,
+    git_disk,
     index::PREFIX,
     lineage::{SLOT_CONFIG, SLOT_REFS},
 };
@@ -70,7 +70,8 @@ impl Git {
             files::read(&git.join(name), SMALL_BYTES_MAX).is_ok_and(|text| !text.is_empty())
         };
         tree.is_whole()
-            && disk::identity(&git).is_some_and(|id| disk::has_bytes(&tree.admin.join(GIVEN), &id))
+            && git_disk::identity(&git)
+                .is_some_and(|id| git_disk::has_bytes(&tree.admin.join(GIVEN), &id))
             && files::plain_dir(&git.join("refs")).is_ok()
             && ["HEAD", "config", ALTERNATES].iter().all(has_text)
     }
@@ -81,7 +82,7 @@ impl Git {
     }
 
     pub(crate) fn mark_setup(&self, at: &Path, mark: &[u8]) -> Result<(), GitError> {
-        disk::keep_bytes(&self.tree(at).admin.join(SET_UP), mark)
+        git_disk::keep_bytes(&self.tree(at).admin.join(SET_UP), mark)
     }
 
     fn records(&self) -> PathBuf {
@@ -96,9 +97,9 @@ impl Git {
             let note = files::read(&record.join(NOTE), SMALL_BYTES_MAX).unwrap_or_default();
             let at = as_path(&note);
             // A record without a note is being made, or its maker was killed.
-            let is_torn = note.is_empty() && disk::is_older_than(&record, MAKING_MAX);
+            let is_torn = note.is_empty() && git_disk::is_older_than(&record, MAKING_MAX);
             if is_torn || (!note.is_empty() && at.symlink_metadata().is_err()) {
-                disk::remove_tree(&record)?;
+                git_disk::remove_tree(&record)?;
             } else if !is_busy(at) {
                 drop_private_indexes(&record)?;
             }
@@ -140,7 +141,7 @@ impl<'g> Tree<'g> {
     /// Makes an empty tree at a place that we may wipe.
     pub(super) fn make(&self, commit: &CommitId) -> Result<(), GitError> {
         self.remove()?;
-        disk::make_dirs(&self.at)?;
+        git_disk::make_dirs(&self.at)?;
         self.record(commit)
     }
 
@@ -148,16 +149,16 @@ impl<'g> Tree<'g> {
     pub(super) fn record(&self, commit: &CommitId) -> Result<(), GitError> {
         // This does not make the repository: a missing one must not be replaced behind the loop's
         // back.
-        disk::make_dir(&self.git.records())?;
-        disk::make_dir(&self.admin)?;
-        disk::keep_bytes(&self.admin.join(NOTE), self.at.as_os_str().as_bytes())?;
-        disk::keep_bytes(&self.admin.join("commondir"), COMMON)?;
+        git_disk::make_dir(&self.git.records())?;
+        git_disk::make_dir(&self.admin)?;
+        git_disk::keep_bytes(&self.admin.join(NOTE), self.at.as_os_str().as_bytes())?;
+        git_disk::keep_bytes(&self.admin.join("commondir"), COMMON)?;
         self.stand_at(commit)
     }
 
     pub(super) fn remove(&self) -> Result<(), GitError> {
-        disk::remove_tree(&self.at)?;
-        disk::remove_tree(&self.admin)
+        git_disk::remove_tree(&self.at)?;
+        git_disk::remove_tree(&self.admin)
     }
 
     pub(super) fn saved_index(&self, commit: &CommitId) -> Option<PathBuf> {
@@ -173,7 +174,7 @@ impl<'g> Tree<'g> {
 
     /// Discards every change to its `.git`; our index becomes the one last saved, or none.
     pub(super) fn tidy(&self) -> Result<(), GitError> {
-        disk::remove_tree(&self.at.join(".git"))?;
+        git_disk::remove_tree(&self.at.join(".git"))?;
         let mut saved = None;
         for entry in fs::read_dir(&self.admin).map_err(GitError::io(&self.admin))? {
             let entry = entry.map_err(GitError::io(&self.admin))?;
@@ -181,11 +182,11 @@ impl<'g> Tree<'g> {
             if name.as_bytes().starts_with(SAVED.as_bytes()) && entry.path().is_file() {
                 saved = Some(entry.path());
             } else if !KEPT.iter().any(|kept| name == *kept) {
-                disk::remove_tree(&entry.path())?;
+                git_disk::remove_tree(&entry.path())?;
             }
         }
         match saved {
-            Some(saved) => disk::copy_index(&saved, &self.index()),
+            Some(saved) => git_disk::copy_index(&saved, &self.index()),
             None => Ok(()),
         }
     }
@@ -193,19 +194,19 @@ impl<'g> Tree<'g> {
     /// Records that the tree is at `commit`, and gives it a repository that says so.
     pub(super) fn record_commit(&self, commit: &CommitId) -> Result<(), GitError> {
         let half_made = self.admin.join(format!("{PREFIX}new"));
-        disk::copy_index(&self.index(), &half_made)?;
+        git_disk::copy_index(&self.index(), &half_made)?;
         for entry in fs::read_dir(&self.admin).into_iter().flatten().flatten() {
             if entry.file_name().as_bytes().starts_with(SAVED.as_bytes()) {
-                disk::remove_tree(&entry.path())?;
+                git_disk::remove_tree(&entry.path())?;
             }
         }
-        disk::rename(&half_made, &self.admin.join(format!("{SAVED}{commit}")))?;
+        git_disk::rename(&half_made, &self.admin.join(format!("{SAVED}{commit}")))?;
         self.stand_at(commit)?;
         self.give_repository(commit)
     }
 
     fn stand_at(&self, commit: &CommitId) -> Result<(), GitError> {
-        disk::keep_bytes(&self.admin.join("HEAD"), format!("{commit}\n").as_bytes())
+        git_disk::keep_bytes(&self.admin.join("HEAD"), format!("{commit}\n").as_bytes())
     }
 
     /// Gives it a complete repository of its own, with our objects and the person's.
@@ -213,12 +214,12 @@ impl<'g> Tree<'g> {
         let (to, ours) = (self.at.join(".git"), self.git.common_dir());
         // Git makes the others when it needs them.
         for dir in ["objects/info", "refs", "info"] {
-            disk::make_dirs(&to.join(dir))?;
+            git_disk::make_dirs(&to.join(dir))?;
         }
         self.git.put_back()?;
         let head = format!("{commit}\n").into_bytes();
-        disk::write_new(&to.join("HEAD"), &head)?;
-        disk::write_new(&to.join(ALTERNATES), &self.git.borrowing_line()?)?;
+        git_disk::write_new(&to.join("HEAD"), &head)?;
+        git_disk::write_new(&to.join(ALTERNATES), &self.git.borrowing_line()?)?;
         for (from, name) in [
             (SLOT_CONFIG, "config"),
             (SLOT_REFS, "packed-refs"),
@@ -226,11 +227,11 @@ impl<'g> Tree<'g> {
             ("info/exclude", "info/exclude"),
             ("shallow", "shallow"),
         ] {
-            disk::copy_if_there(&ours.join(from), &to.join(name))?;
+            git_disk::copy_if_there(&ours.join(from), &to.join(name))?;
         }
-        disk::copy_index(&self.index(), &to.join("index"))?;
-        let given = disk::identity(&to).unwrap_or_default();
-        disk::hold_bytes(&self.admin.join(GIVEN), &given)
+        git_disk::copy_index(&self.index(), &to.join("index"))?;
+        let given = git_disk::identity(&to).unwrap_or_default();
+        git_disk::hold_bytes(&self.admin.join(GIVEN), &given)
     }
 }
 
@@ -242,5 +243,5 @@ fn drop_private_indexes(record: &Path) -> Result<(), GitError> {
         let name = entry.file_name();
         is_dir && name.as_bytes().starts_with(PREFIX.as_bytes()) && name != SAVED_DIR
     });
-    ours.map(|entry| entry.path()).try_for_each(|path| disk::remove_tree(&path))
+    ours.map(|entry| entry.path()).try_for_each(|path| git_disk::remove_tree(&path))
 }

@@ -34,7 +34,7 @@ use crate::{
         executor::{RealExecutor, blocking, with_trees},
         resume::note_of_consult,
     },
-    judging::PlanPlace,
+    plan_surroundings::PlanPlace,
 };
 use descent_agent::agent::{self, AttemptJob, ObjectJudge, QUESTION_SLOT, QuestionForm};
 use descent_store as store;

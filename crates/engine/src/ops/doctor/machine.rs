@@ -262,12 +262,12 @@ pub(super) fn fence(place: &StatePlace) -> Finding {
 
 /// The ways to end all that an attempt started, each tried.
 pub(super) fn ending() -> Finding {
-    if let Err(refused) = process::ending::check_requested() {
+    if let Err(refused) = process::methods::check_requested() {
         let means = "a run would not begin";
         return Finding::missing("ending", refused.message, means).mend(refused.hint);
     }
-    let tried = process::ending::methods();
-    let found: Vec<String> = tried.iter().map(process::ending::MethodProbe::text).collect();
+    let tried = process::methods::methods();
+    let found: Vec<String> = tried.iter().map(process::methods::MethodProbe::text).collect();
     let found = found.join("; ");
     if tried.iter().any(|one| one.why_not.is_none()) {
         return Finding::ok("ending", found);

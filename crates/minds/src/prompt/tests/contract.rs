@@ -2,7 +2,7 @@
 
 use alloc::{format, string::String};
 
-use crate::prompt::context::shortened;
+use crate::prompt::upstream::shortened;
 use descent_core::doc::{self, Node};
 
 fn node(text: &str) -> Node {

@@ -67,7 +67,7 @@ fn a_copied_index_keeps_its_time_so_that_a_change_in_that_instant_is_seen() {
     let old = std::time::UNIX_EPOCH + std::time::Duration::from_nanos(1_600_000_000_123_456_789);
     let file = fs::File::options().write(true).open(&index).unwrap();
     file.set_modified(old).unwrap();
-    disk::copy_index(&index, &copy).unwrap();
+    git_disk::copy_index(&index, &copy).unwrap();
     assert_eq!(copy.metadata().unwrap().modified().unwrap(), old);
 }
 

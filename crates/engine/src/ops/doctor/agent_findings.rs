@@ -25,7 +25,7 @@ use descent_agent::{
     agent::{AskedModel, last_object},
     config::{
         self, Config,
-        agent::{AgentLimits, LoginCheck, Preset, ResolvedAgent, Transport},
+        agent_table::{AgentLimits, LoginCheck, Preset, ResolvedAgent, Transport},
         program::{ProgramLook, find_program, missing_program_in},
         provider::Provider,
     },

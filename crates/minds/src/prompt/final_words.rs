@@ -10,7 +10,7 @@ use alloc::{
 };
 
 use super::{
-    Prompt, agreement,
+    Prompt, preamble,
     rating::{self, RatedDifference},
     section::{PromptSection, cut, data, in_a_line},
 };
@@ -42,7 +42,7 @@ pub fn wording(
     now: UnixMillis,
 ) -> Prompt {
     let state = &world.state;
-    let agreed = agreement::sections(&state.objective, now);
+    let agreed = preamble::sections(&state.objective, now);
     let told = agreed.into_iter().filter(|one| one.name != "protected");
     let drift = difference.map(|difference| [rating::difference(difference), drift()]);
     Prompt::of(

@@ -9,11 +9,11 @@ use alloc::{
 };
 
 use super::{
-    context::{self, UpstreamResult},
     planning,
     result_text::{ResultText, binding_node},
     section::{PromptSection, cut, fenced, in_a_line, names},
     subject::PromptSubject,
+    upstream::{self, UpstreamResult},
 };
 use descent_core::{
     doc::{self, Node},
@@ -75,13 +75,13 @@ pub(super) fn of_planner<'w>(
     let missing = missing(subject);
     let reserved = 2 * NAMES_BYTES_MAX + missing.len() + 500;
     let room = section.room().saturating_sub(reserved);
-    let told = context::told(results, planning::context(subject).mode(), room);
+    let told = upstream::told(results, planning::context(subject).mode(), room);
     let by_name = told.by_name.iter().map(ToString::to_string);
     let mut text = told.text + &by_name_only(by_name.collect());
     if !results.is_empty() && can_open {
-        let lie = context::files_lie();
+        let lie = upstream::files_lie();
         text.push_str(&format!("Each of them whole, as JSON: {lie}.\n"));
-        let (_, left_out) = context::bindings(results);
+        let (_, left_out) = upstream::bindings(results);
         let left_out = if left_out.is_empty() {
             String::new()
         } else {
@@ -166,7 +166,7 @@ fn leaves(subject: &PromptSubject<'_>, x: Ix) -> Vec<Ix> {
 pub fn bindings(world: &World, intent: &Intent) -> String {
     let subject = PromptSubject::of(world, intent);
     let mut shown = if subject.is_plan() {
-        context::bindings(&context::results(&subject)).0
+        upstream::bindings(&upstream::results(&subject)).0
     } else {
         of_dependencies(&subject)
     };

@@ -17,8 +17,8 @@ use serde::Deserialize;
 use toml::Spanned;
 
 use super::{
-    ConfigLayer, agent,
-    agent::{
+    ConfigLayer, agent_table,
+    agent_table::{
         Acp, Headless, Modes, PROVIDER_IDLE, Preset, Price, ResolvedAgent, SESSION, Transport,
     },
     fault::{ConfigFault, NAME_HINT, Read, SettingValue, ensure, hinted, is_variable, meant},
@@ -349,8 +349,9 @@ impl SettingValue for &'static Preset {
     type Text = String;
 
     fn of(name: String) -> Result<Self, String> {
-        agent::preset(&name).ok_or_else(|| {
-            let known: Vec<&str> = agent::presets().iter().map(|one| one.name.as_str()).collect();
+        agent_table::preset(&name).ok_or_else(|| {
+            let known: Vec<&str> =
+                agent_table::presets().iter().map(|one| one.name.as_str()).collect();
             let message = format!("unknown preset `{}`", name.escape_debug());
             hinted(&message, &meant(&name, &known))
         })
@@ -374,7 +375,7 @@ impl SettingValue for Micros {
     type Text = String;
 
     fn of(text: String) -> Result<Self, String> {
-        agent::money(&text).ok_or_else(|| {
+        agent_table::money(&text).ok_or_else(|| {
             let message = format!("`{}` is no price", text.escape_debug());
             hinted(&message, "dollars for a million tokens, as text: \"3\", \"0.30\"")
         })

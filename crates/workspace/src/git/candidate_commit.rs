@@ -19,10 +19,10 @@ use super::{
     Git, GitError,
     call::{Call, as_path, shown},
     diff::{self, PathChange},
-    disk,
+    git_disk,
     index::PrivateIndex,
     not_taken::is_in,
-    place,
+    put_files,
     status::{IndexUpdates, OWN_DIR, is_within},
     trees::{SAVED_DIR, Tree},
 };
@@ -179,13 +179,13 @@ impl Git {
         let call = |verb| index.of(tree.call(verb));
         let changed = self.changes_in(tree, &index, base, exclude, &call)?;
         if !changed.ignored.is_empty() {
-            disk::keep_bytes(&tree.admin().join(IGNORED), &changed.ignored.join(&0))?;
+            git_disk::keep_bytes(&tree.admin().join(IGNORED), &changed.ignored.join(&0))?;
         }
         if changed.is_empty() {
             return Ok(());
         }
         self.take(&changed, call)?;
-        disk::rename(index.path(), &tree.admin().join(AFTER_SETUP))
+        git_disk::rename(index.path(), &tree.admin().join(AFTER_SETUP))
     }
 
     /// The paths that differ from the commit that a tree of ours stands at.
@@ -289,7 +289,7 @@ impl Git {
         spec: &LaySpec<'_>,
     ) -> Result<Vec<String>, GitError> {
         let changes = self.changes(spec.onto.as_str(), tree.as_str())?;
-        let in_the_way = place::in_the_way(at, &changes);
+        let in_the_way = put_files::in_the_way(at, &changes);
         if !in_the_way.is_empty() {
             let shown = in_the_way.iter().map(|path| path.display().to_string());
             return Ok(shown.collect());

@@ -15,8 +15,8 @@ use descent_core::{
 
 use super::environment;
 use crate::{
-    judging::PlanPlace,
     plan_file::{self, Notation, PlanDraft, PlanFile},
+    plan_surroundings::PlanPlace,
 };
 use descent_store::{self as store, Store, StoreError};
 use descent_system::failure::Failure;

@@ -9,7 +9,7 @@ use super::{
     Git, GitError,
     call::{as_path, fields, shown},
     checkout::as_pattern,
-    disk,
+    git_disk,
     host::{Env, GitHost, NOBODY},
     index::PrivateIndex,
     lineage::{self, SLOT_CONFIG},
@@ -71,9 +71,9 @@ impl Git {
             ("config", &settings::of_own(&[])),
             (SLOT_CONFIG, &slot),
         ] {
-            disk::keep_bytes(&repository.join(name), bytes)?;
+            git_disk::keep_bytes(&repository.join(name), bytes)?;
         }
-        disk::remove_tree(&repository.join("objects/info/alternates"))?;
+        git_disk::remove_tree(&repository.join("objects/info/alternates"))?;
         let git_dir = repository.canonicalize().map_err(GitError::io(repository))?;
         Self::of_ours(&git_dir, host, top, theirs, None)
     }
@@ -95,7 +95,7 @@ impl Git {
         };
         // The objects must be durable before the index names them.
         self.sync_all()?;
-        disk::keep_index(index.path(), &self.known_index())?;
+        git_disk::keep_index(index.path(), &self.known_index())?;
         Ok(snapshot)
     }
 
@@ -124,9 +124,9 @@ impl Git {
     /// Shares all objects of another repository of ours.
     pub(crate) fn share_objects_of(&self, other: &Git) -> Result<(), GitError> {
         let from = other.objects();
-        for file in disk::files_below(&from, OBJECTS_MAX) {
+        for file in git_disk::files_below(&from, OBJECTS_MAX) {
             let name = file.strip_prefix(&from).unwrap_or(&file);
-            disk::share_file(&file, &self.objects().join(name))?;
+            git_disk::share_file(&file, &self.objects().join(name))?;
         }
         self.sync_all()
     }

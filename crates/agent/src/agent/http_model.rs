@@ -3,7 +3,7 @@
 //! Invariant: an answer is on disk before it is acted on, and what is there is not asked again. Not here: HTTP, retries
 //! and keys (`model`).
 
-pub(super) mod kept;
+pub(super) mod kept_answer;
 
 use std::{io, path::Path, time::Duration};
 
@@ -25,7 +25,7 @@ use super::{
 };
 use crate::{
     config::{
-        agent::{AgentLimits, Price},
+        agent_table::{AgentLimits, Price},
         provider::{Provider, Wire},
     },
     model::{
@@ -35,7 +35,7 @@ use crate::{
 };
 use descent_process::{Programs, Timer};
 
-use kept::KeptAnswers;
+use kept_answer::KeptAnswers;
 
 /// The name of a session that is no session: the answers that are kept.
 const SESSION: &str = "answers";

@@ -11,7 +11,7 @@ use descent_agent::{
     agent::{AskedModel, Maker, TalkWay, TalkingAgent},
     config::{
         Config, ConfigError,
-        agent::{Access, ResolvedAgent, Transport},
+        agent_table::{Access, ResolvedAgent, Transport},
     },
     model::Asker,
 };
