@@ -27,7 +27,7 @@ use descent_system::{
     failure::{Failure, exit, quoted},
     files,
 };
-use descent_workspace::git::Git;
+use descent_workspace::git::{Git, GitError};
 
 /// Variables that are passed on; HOME and all else of the person's is not.
 const PASSED: [&str; 8] =
@@ -42,9 +42,9 @@ const OUTPUT_BYTES_MAX: u64 = 1 << 20;
 /// The state of the scene that is edited.
 const STATE: &str = "edited/.descent/state.json";
 const OTHER_GIT: &str = "install git 2.40 or later, then `descent demo`";
-/// Makes the repository of a scene.
+/// Makes the repository of a scene. Its first commit has the name of the directory: lessons are kept by first commits.
 const REPOSITORY: &str = "git init -q -b main && git config user.name Demo \
-    && git config user.email demo@localhost && git commit -q --allow-empty -m start";
+    && git config user.email demo@localhost && git commit -q --allow-empty -m \"${PWD##*/}\"";
 
 pub(super) const ABOUT: &str = "Show descent at work: liars are caught, a `kill -9` loses nothing, and a person steers by hand.\n\nIt needs git and a shell: no agent, no login, no network. All of it happens in a temporary directory, with real commands of this very program. Each claim is checked; one that does not hold ends the demo loudly with 1, and keeps the directory.";
 
@@ -149,7 +149,8 @@ impl<'a> Stage<'a> {
         let set = set.into_iter().map(|(name, value)| (name, value.into()));
         let env = passed.chain(set).map(|(name, value)| (name.into(), value));
         let mut env: Vec<(OsString, OsString)> = env.collect();
-        for (name, place) in [("HOME", "home"), ("TMPDIR", "tmp"), ("DEMO_DIR", "")] {
+        // Beside a project itself some fences let nothing be made.
+        for (name, place) in [("HOME", "home"), ("TMPDIR", "tmp"), ("DEMO_DIR", "outside")] {
             files::make_dirs(&dir.join(place)).map_err(failed)?;
             env.push((name.into(), dir.join(place).into()));
         }
@@ -205,14 +206,14 @@ impl<'a> Stage<'a> {
         // It may have said more meanwhile.
         self.follow(&mut run, |_| true).await?;
         self.show(&format!("kill -9 {}", status["heartbeat"]["pid"])).await?;
-        let is_dead = self.end(run).await?.is_none() && self.read("outbox") == "letter 1\n";
+        let is_dead = self.end(run).await?.is_none() && self.read("outside/outbox") == "letter 1\n";
         self.claim("the loop is dead, in the middle of its work", is_dead)?;
-        self.write("killed-go", "")?;
+        self.write("outside/killed-go", "")?;
         let code = self.show("descent run").await?;
         let goes_on = code == Some(0) && self.says("ended second: the loop was cut off");
         self.claim("the same command goes on, and completes (exit 0)", goes_on)?;
         tokio::time::sleep(QUIET).await;
-        self.show("cat ../outbox").await?;
+        self.show("cat ../outside/outbox").await?;
         let is_once = self.seen == "letter 1\nletter 2\nletter 3\n";
         self.claim("nothing is lost, nothing done twice, no process left behind", is_once)
     }
@@ -233,7 +234,7 @@ impl<'a> Stage<'a> {
         self.edit("echo Bienvenue >sign", "echo Bienvenue >sign\"")?;
         let holds = self.follow(&mut run, |stage| stage.says("edited")).await?;
         self.claim("the mark is back, and the edit is taken up", holds)?;
-        self.write("edited-go", "")?;
+        self.write("outside/edited-go", "")?;
         let is_one = self.end(run).await? == Some(0) && self.seen.contains("2 attempts\n");
         self.claim("nothing was restarted: the same run completes (exit 0)", is_one)?;
         self.show("descent apply").await?;
@@ -264,8 +265,11 @@ impl<'a> Stage<'a> {
         made.map_err(|error| Failure::io("a directory cannot be made", &error))?;
         self.quietly(REPOSITORY).await?;
         // It refuses a git that is too old.
-        let opened = Git::open(&self.dir.join(scene)).map_err(Failure::from);
-        opened.map_err(|failure| Failure { hint: OTHER_GIT.into(), ..failure })?;
+        Git::open(&self.dir.join(scene)).map_err(|error| {
+            let is_too_old = matches!(error, GitError::TooOld { .. });
+            let failure = Failure::from(error);
+            if is_too_old { Failure { hint: OTHER_GIT.into(), ..failure } } else { failure }
+        })?;
         Ok(())
     }
 
@@ -281,7 +285,7 @@ impl<'a> Stage<'a> {
 
     /// Whether the step that was started is in the middle of its work.
     fn is_in(&self, start: &str) -> bool {
-        self.says(start) && self.dir.join(format!("{}-begun", self.scene)).exists()
+        self.says(start) && self.dir.join(format!("outside/{}-begun", self.scene)).exists()
     }
 
     fn read(&self, name: &str) -> String {

@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::{End, context::Context};
 use crate::render::{self, Line, Meaning, Page};
 use descent_engine::{
-    ops::{self, align, trust, validation::ValidateReport},
+    ops::{self, align, file_faults::ValidateReport, trust},
     plan_file::{self, Notation, PlanFile},
 };
 use descent_store::{self as store, StatePlace, Store, StoreError};
@@ -242,8 +242,8 @@ pub(super) struct ValidateOutput<'a> {
 
 pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, Failure> {
     let found = match &flags.file {
-        None => ops::validation::state(&mut context.store()?)?,
-        Some(path) => ops::validation::file(&context.dir, path, &context.top()?)?,
+        None => ops::file_faults::state(&mut context.store()?)?,
+        Some(path) => ops::file_faults::file(&context.dir, path, &context.top()?)?,
     };
     let valid = found.faults.is_empty();
     warn(context, &found);

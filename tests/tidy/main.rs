@@ -86,7 +86,7 @@ const PACKAGES: &[Package] = &[
         floors: &[
             &["survey", "trust"],
             &["plan_file", "heartbeat", "events"],
-            &["judging"],
+            &["plan_surroundings"],
             &["driver"],
             &["ops"],
             &["lib"],

@@ -14,6 +14,7 @@ pub mod diff;
 pub mod doctor;
 pub mod edit;
 pub mod evaluate;
+pub mod file_faults;
 pub mod liveness;
 pub mod memory;
 pub mod notify;
@@ -28,7 +29,6 @@ pub mod steer;
 pub mod stop;
 pub mod trust;
 pub mod undo;
-pub mod validation;
 pub mod watch;
 
 use std::{

@@ -65,10 +65,10 @@ use std::{
 /// How long a repository counts as it was opened: a command opens it several times within this time.
 const OPENED_FOR_MS: u64 = 1_000;
 
-/// What this process opened a moment ago.
-static OPENED: Mutex<Vec<Opened>> = Mutex::new(Vec::new());
+/// Repositories that this process opened a moment ago.
+static OPENED: Mutex<Vec<OpenedRepository>> = Mutex::new(Vec::new());
 
-struct Opened {
+struct OpenedRepository {
     dir: PathBuf,
     git: Git,
     age: Stopwatch,
@@ -114,13 +114,17 @@ impl Git {
             opened.retain(|known| known.age.passed_ms() < OPENED_FOR_MS);
             opened
         };
-        let is_it = |known: &&Opened| known.dir == dir && known.git.0.theirs == theirs;
+        let is_it = |known: &&OpenedRepository| known.dir == dir && known.git.0.theirs == theirs;
         if let Some(known) = opened().iter().find(is_it) {
             return Ok(Some(known.git.clone()));
         }
         let found = Self::open_with(programs, dir, &theirs)?;
         let age = Stopwatch::start(clock::real());
-        opened().extend(found.clone().map(|git| Opened { dir: dir.to_owned(), git, age }));
+        opened().extend(found.clone().map(|git| OpenedRepository {
+            dir: dir.to_owned(),
+            git,
+            age,
+        }));
         Ok(found)
     }
 

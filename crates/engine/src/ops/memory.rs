@@ -128,7 +128,8 @@ fn unwritable(place: &dyn fmt::Display, why: &dyn fmt::Display) -> Failure {
 /// The memory of a run, where it has one.
 #[derive(Debug)]
 pub(crate) struct RunMemory {
-    project: PathBuf,
+    /// Found at the start: a person may be on another line of their repository at the end.
+    file: LessonFile,
     /// The lessons for a run that begins.
     pub lessons: Vec<Lesson>,
 }
@@ -139,15 +140,15 @@ impl RunMemory {
         if state.objective.constraints.memory() == MemoryUse::Off {
             return None;
         }
-        let dir = told(client, directory())?;
-        let project = project.to_owned();
-        if !memory::begins(state.run.status) || is_empty(&dir) {
-            return Some(Self { project, lessons: Vec::new() });
+        let file = told(client, LessonFile::find(project))?;
+        if !memory::begins(state.run.status) {
+            let lessons = Vec::new();
+            return Some(Self { file, lessons });
         }
-        let (book, note) = told(client, LessonFile::find(&project).and_then(|file| file.read()))?;
+        let (book, note) = told(client, file.read())?;
         tell_note(client, note);
         let lessons = memory::given(&book, &World::new(state.clone()));
-        Some(Self { project, lessons })
+        Some(Self { file, lessons })
     }
 
     /// Writes down what the ending of this run taught.
@@ -165,8 +166,7 @@ impl RunMemory {
             LearntRun { lineage: state.lineage.clone(), run: run.clone(), extra: Extra::default() };
         let now = client.now();
         let learn = |book: &mut LessonBook| memory::learn(book, learnt, this, now);
-        let changed = LessonFile::find(&self.project).and_then(|file| file.change(learn));
-        if let Some((_, note)) = told(client, changed) {
+        if let Some((_, note)) = told(client, self.file.change(learn)) {
             tell_note(client, note);
         }
     }
@@ -179,6 +179,9 @@ fn tell_note(client: &dyn Client, note: Option<String>) {
 /// The lessons that a run on this state would be given, for `align` to show. Trouble with the file is no fault of the
 /// agreement.
 pub fn shown(client: &dyn Client, project: &Path, state: &State) -> Vec<Lesson> {
+    if directory().is_ok_and(|dir| is_empty(&dir)) {
+        return Vec::new();
+    }
     RunMemory::of(client, project, state).map_or_else(Vec::new, |memory| memory.lessons)
 }
 

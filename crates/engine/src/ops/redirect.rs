@@ -21,9 +21,10 @@ use super::{
     current::{
         self, basis, bound_of_start, commit_on_current, faulty, restless, wait_for_loop, with_usage,
     },
+    file_faults,
     liveness::LoopObservation,
     request::{self, Patience},
-    start, validation,
+    start,
 };
 use descent_store::{FileLock, LoadedState, Store};
 use descent_system::failure::{Failure, exit};
@@ -118,7 +119,7 @@ impl RedirectView {
             result: RedirectResult::Planned,
             changes: changes(before, after).iter().map(Difference::text).collect(),
             effects: effects.to_vec(),
-            issues: validation::brought(before, after, &store.place().project),
+            issues: file_faults::brought(before, after, &store.place().project),
             ended: in_flight.map(|intent| intent.id.clone()).collect(),
             serial: Some(after.serial),
             ..Self::unchanged(store, after)

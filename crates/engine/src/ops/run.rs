@@ -14,13 +14,13 @@ use super::{
     Client,
     agents::{AgentLook, AgentUse, not_set, unset_variables},
     compare::{LackingPath, lacking_paths},
-    environment, keep_superseded, liveness,
+    environment, file_faults, keep_superseded, liveness,
     memory::RunMemory,
     notify::{self, Notifier, WaitNotices},
     ready,
     request::wait_for_words,
     result::commit_missing,
-    start, steer, trust, validation, warnings,
+    start, steer, trust, warnings,
 };
 use crate::{
     driver::{
@@ -158,7 +158,7 @@ pub fn run<'a>(
     if !options.changes.is_empty() {
         loaded = steer::limit(client, &mut store, loaded, options.changes)?;
     }
-    for words in validation::unmatched(&loaded.state, &store.place().project) {
+    for words in file_faults::unmatched(&loaded.state, &store.place().project) {
         client.tell(&words);
     }
     let config = client.config().cloned().unwrap_or_default();

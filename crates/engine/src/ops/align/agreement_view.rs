@@ -126,7 +126,7 @@ impl AgreementDraft<'_> {
     pub fn view(&self, client: &dyn Client, config: &Config) -> Result<AgreementView, Failure> {
         let (comparison, top) = (&self.comparison, self.bench.top);
         let trees = self.workspaces.trees();
-        let mut facts = ops::validation::facts(&self.state, top);
+        let mut facts = ops::file_faults::facts(&self.state, top);
         facts.holding.clone_from(&comparison.holding);
         let lessons = ops::memory::shown(client, top, &self.state);
         let view = AgreementView::unchanged(&self.state, config);
@@ -136,7 +136,7 @@ impl AgreementDraft<'_> {
             base_case: comparison.fresh.clone(),
             here: comparison.here.clone(),
             warnings: warnings(&view.world, comparison, config),
-            issues: ops::validation::judged(&self.state, &facts),
+            issues: ops::file_faults::judged(&self.state, &facts),
             lacking: LackingPaths {
                 checkout: comparison.not_fresh.clone(),
                 here: comparison.not_here.clone(),
