@@ -1,7 +1,7 @@
 //! A control group for one job: all that its processes start is in it, and one write kills all of it.
 //!
 //! Only version 2 of control groups has that write. We can make directories only below our own
-//! group. Nothing of this is taken for granted: `ending` tries it.
+//! group. Nothing of this is taken for granted: `methods` tries it.
 //!
 //! Invariant: only a directory with our name and the job's tag is ever killed or removed.
 #![allow(clippy::disallowed_methods)] // door: directories of the kernel, made and removed

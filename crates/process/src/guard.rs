@@ -7,7 +7,7 @@
 //! Invariant: the guard exits only when it has no child any more, or after `ENDING_MAX`. Every
 //! orphan below it becomes its child, so no child means that nothing of the job is left. It has one
 //! thread and no runtime, so it may fork. It sets its own group and tag before the command exists.
-//! Not here: which method is used (`ending`).
+//! Not here: which method is used (`methods`).
 #![allow(clippy::disallowed_methods)] // door: the command of a job
 
 pub(super) mod kernel;

@@ -2,7 +2,7 @@
 //! or (`shadow`) is complete by itself.
 //!
 //! `<cache>/<lineage>/<project>/` holds `attempt-<slot>`, `result`, the name of the project, and our own indexes while
-//! one is needed. The trees for checks lie elsewhere (`checks`). Invariant: two projects, and two state files of one
+//! one is needed. The trees for checks lie elsewhere (`check_trees`). Invariant: two projects, and two state files of one
 //! project, share no directory and no reference.
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 

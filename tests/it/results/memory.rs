@@ -5,7 +5,7 @@ use std::{fs, path::PathBuf};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::world::{Ran, World, plan, task, with};
+use crate::world::{Ran, Running, World, plan, task, with};
 
 /// Two ways: the first does not work, the second does.
 fn ways() -> Value {
@@ -175,9 +175,8 @@ fn a_file_that_cannot_be_used_is_set_aside_and_the_run_goes_on() {
     }
 }
 
-#[test]
-fn a_killed_run_leaves_no_lesson_and_its_resume_leaves_it_once() {
-    let world = World::new();
+/// A run whose second way is at work, until the file `go` is there.
+fn begun(world: &World) -> Running {
     let wait = format!(
         "touch {}; while ! test -e {}; do sleep 0.01; done; echo done > g",
         world.out("begun").display(),
@@ -188,6 +187,26 @@ fn a_killed_run_leaves_no_lesson_and_its_resume_leaves_it_once() {
     world.align(&plan(&["test -e g"], json!({}), atoms));
     let running = world.start(&["run"]);
     world.wait_for_file("begun");
+    running
+}
+
+#[test]
+fn lessons_are_of_the_project_that_the_run_began_in() {
+    let world = World::new();
+    let mut running = begun(&world);
+    world.git(&["checkout", "-q", "--orphan", "pages"]);
+    world.git(&["commit", "-q", "--allow-empty", "-m", "pages"]);
+    world.touch("go");
+    running.wait().expect(0);
+    assert_eq!(kinds(&world), []);
+    world.git(&["checkout", "-q", "main"]);
+    assert_eq!(kinds(&world), both(1, 1));
+}
+
+#[test]
+fn a_killed_run_leaves_no_lesson_and_its_resume_leaves_it_once() {
+    let world = World::new();
+    let running = begun(&world);
     running.kill();
     assert_eq!(file(&world), None);
     world.touch("go");
