@@ -73,6 +73,18 @@ impl Ran {
     }
 }
 
+/// The interpreter itself: a version manager's script in its place takes longer than the reader.
+fn python() -> Option<&'static str> {
+    static PYTHON: OnceLock<Option<String>> = OnceLock::new();
+    let ask = || {
+        let mut asked = Command::new("python3");
+        let output = asked.args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
+        let told = String::from_utf8(output.stdout).ok()?;
+        Some(told.trim().to_owned()).filter(|path| !path.is_empty())
+    };
+    PYTHON.get_or_init(ask).as_deref()
+}
+
 impl World {
     pub fn new(workspace: Workspace) -> Self {
         let world = Self { root: TempDir::new().expect("a temporary directory"), workspace };
@@ -190,7 +202,7 @@ impl World {
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/read_state.py");
         let state = self.path("repo/.descent/state.json");
         let args = [example.display().to_string(), "--json".into(), state.display().to_string()];
-        let output = self.command("python3", &args.each_ref().map(String::as_str)).output().ok()?;
+        let output = self.command(python()?, &args.each_ref().map(String::as_str)).output().ok()?;
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
         Some(Ran { code: output.status.code(), stdout, stderr })

@@ -43,23 +43,17 @@ pub trait Programs: fmt::Debug + Send + Sync {
 
     /// Why jobs that work in this directory can write the state; `None` if they cannot, or no fence was asked for.
     fn gap(&self, cwd: &Path) -> Option<String>;
-
-    /// Whether what git said of a repository a moment ago may be taken again.
-    fn remembers(&self) -> bool {
-        false
-    }
 }
 
 /// The system's own programs, and the fence that jobs are kept behind.
 #[derive(Debug)]
 pub struct RealPrograms {
     fence: Option<Fence>,
-    remembers: bool,
 }
 
 /// Without a fence, for tests.
 #[cfg(any(test, feature = "testing"))]
-pub static REAL_PROGRAMS: RealPrograms = RealPrograms { fence: None, remembers: false };
+pub static REAL_PROGRAMS: RealPrograms = RealPrograms { fence: None };
 
 impl Programs for RealPrograms {
     fn run<'a>(
@@ -92,25 +86,15 @@ impl Programs for RealPrograms {
     fn gap(&self, cwd: &Path) -> Option<String> {
         self.fence.as_ref()?.gap(cwd)
     }
-
-    fn remembers(&self) -> bool {
-        self.remembers
-    }
 }
 
 #[must_use]
 pub fn real() -> Arc<dyn Programs> {
-    Arc::new(RealPrograms { fence: None, remembers: false })
-}
-
-/// The same, for operations that each open the repository of one command.
-#[must_use]
-pub fn remembering() -> Arc<dyn Programs> {
-    Arc::new(RealPrograms { fence: None, remembers: true })
+    Arc::new(RealPrograms { fence: None })
 }
 
 /// The same with a fence around the state.
 #[must_use]
 pub fn fenced(fence: Fence) -> Arc<dyn Programs> {
-    Arc::new(RealPrograms { fence: Some(fence), remembers: false })
+    Arc::new(RealPrograms { fence: Some(fence) })
 }

@@ -182,6 +182,14 @@ pub fn write_whole_alone(path: &Path, bytes: &[u8]) -> io::Result<()> {
     fs::rename(half, path)
 }
 
+/// The same, durable as soon as its directory is.
+pub fn write_synced_alone(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let half = half_of(path);
+    write_anew(&half, bytes)?;
+    File::open(&half)?.sync_all()?;
+    fs::rename(half, path)
+}
+
 /// The path at which [`write_whole_alone`] writes first.
 pub fn half_of(path: &Path) -> PathBuf {
     let mut name = OsString::from(HALF);

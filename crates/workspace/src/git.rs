@@ -52,6 +52,7 @@ use descent_system::{
     clock::{self, Stopwatch},
     files,
 };
+use diff::KnownDiffs;
 use host::{Env, GitHost};
 use settings::KeptFiles;
 use std::{
@@ -69,7 +70,8 @@ const OPENED_FOR_MS: u64 = 1_000;
 static OPENED: Mutex<Vec<OpenedRepository>> = Mutex::new(Vec::new());
 
 struct OpenedRepository {
-    dir: PathBuf,
+    /// As it is found without git, from any directory below.
+    top: PathBuf,
     git: Git,
     age: Stopwatch,
 }
@@ -78,7 +80,7 @@ struct OpenedRepository {
 #[derive(Debug, Clone)]
 pub struct Git(Arc<Repository>);
 
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Repository {
     host: GitHost,
     top: PathBuf,
@@ -87,17 +89,18 @@ struct Repository {
     /// The repository whose objects ours borrows; `None` if it borrows from nobody.
     person: Option<Git>,
     /// The files that decide about bytes; `None` in the person's repository.
-    kept: Option<KeptFiles>,
+    kept: Option<Arc<KeptFiles>>,
     /// The person's environment, under which repositories inside this one are opened.
     theirs: Env,
     /// Trees of commits, which never change; cleared when there are too many.
-    trees: Mutex<HashMap<CommitId, TreeId>>,
+    trees: Arc<Mutex<HashMap<CommitId, TreeId>>>,
+    diffs: Arc<Mutex<KnownDiffs>>,
 }
 
 impl Git {
     /// The repository around `dir`; `None` outside of any working tree.
     pub fn open(dir: &Path) -> Result<Option<Self>, GitError> {
-        Self::open_on(programs::remembering(), dir)
+        Self::open_on(programs::real(), dir)
     }
 
     /// Like [`Git::open`], with the runner of git.
@@ -106,26 +109,33 @@ impl Git {
         dir: &Path,
     ) -> Result<Option<Self>, GitError> {
         let theirs: Env = std::env::vars_os().collect();
-        if !programs.remembers() {
-            return Self::open_with(programs, dir, &theirs);
-        }
+        let dir = dir.canonicalize().map_err(GitError::io(dir))?;
+        let Some(top) = files::top_of(&dir) else {
+            return Ok(None);
+        };
         let opened = || {
             let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
             opened.retain(|known| known.age.passed_ms() < OPENED_FOR_MS);
             opened
         };
-        let is_it = |known: &&OpenedRepository| known.dir == dir && known.git.0.theirs == theirs;
+        let is_it = |known: &&OpenedRepository| known.top == top && known.git.0.theirs == theirs;
         if let Some(known) = opened().iter().find(is_it) {
-            return Ok(Some(known.git.clone()));
+            return Ok(Some(known.git.run_by(programs)));
         }
-        let found = Self::open_with(programs, dir, &theirs)?;
+        let found = Self::open_with(programs, &dir, &theirs)?;
         let age = Stopwatch::start(clock::real());
         opened().extend(found.clone().map(|git| OpenedRepository {
-            dir: dir.to_owned(),
+            top: top.to_owned(),
             git,
             age,
         }));
         Ok(found)
+    }
+
+    /// The same repository, with another runner of git.
+    fn run_by(&self, programs: Arc<dyn Programs>) -> Self {
+        let host = self.host().run_by(programs);
+        Self(Arc::new(Repository { host, ..Repository::clone(&self.0) }))
     }
 
     /// `theirs` is the person's whole environment.
@@ -152,7 +162,8 @@ impl Git {
             person: None,
             kept: None,
             theirs: theirs.clone(),
-            trees: Mutex::default(),
+            trees: Arc::default(),
+            diffs: Arc::default(),
         }))))
     }
 
@@ -174,6 +185,11 @@ impl Git {
     /// Whether it may lack objects that a remote promised.
     pub fn is_partial(&self) -> bool {
         settings::is_partial(&self.0.host.settings)
+    }
+
+    /// Whether only this program writes to it.
+    fn is_ours(&self) -> bool {
+        self.0.kept.is_some()
     }
 
     fn host(&self) -> &GitHost {

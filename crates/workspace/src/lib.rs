@@ -94,7 +94,7 @@ pub type RebuildResult = (CommitId, Vec<ResultCommit>, Vec<AtomId>);
 impl Workspaces {
     /// Reads the project, and makes the place in the cache and the repository beside the state.
     pub fn open(at: &StatePlace, lineage: &Lineage, constraints: &Constraints) -> Result<Self> {
-        Self::open_in(programs::remembering(), cache_dir(), at, lineage, constraints)
+        Self::open_in(programs::real(), cache_dir(), at, lineage, constraints)
     }
 
     /// The same in that cache, with a runner for git.

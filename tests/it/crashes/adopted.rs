@@ -153,7 +153,7 @@ fn check_synced(world: &World, calls: &str, (atom, kept): (&str, &str), others: 
         format!("/objects/{dir}>"),
         format!("/objects/{dir}/{name}>"),
         "/keep>".to_owned(),
-        format!("/keep/{kept}.lock>"),
+        format!("/keep/.new-{kept}>"),
     ];
     places.extend(others.iter().map(|place| (*place).to_owned()));
     let last_commit = calls.iter().rposition(|line| line.contains("state.json"));
@@ -196,5 +196,5 @@ fn a_change_that_is_brought_to_another_head_is_synced_before_the_state_names_it(
     });
     world.align(&plan(&["test -f a -a -f b"], json!({}), atoms));
     let calls = traced(&world);
-    check_synced(&world, &calls, ("B1", "B1.2"), &["/keep/B1.2.made.lock>"]);
+    check_synced(&world, &calls, ("B1", "B1.2"), &["/keep/.new-B1.2.made>"]);
 }

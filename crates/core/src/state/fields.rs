@@ -145,7 +145,7 @@ impl<'a, 'f> Fields<'a, 'f> {
         node: &'a Node,
         pointer: &str,
         found: &'f mut Findings,
-        hint: impl Fn(&Node) -> Option<String>,
+        hint: fn(&Node) -> Option<String>,
     ) -> Option<Self> {
         if node.as_object().is_none() {
             found.wrong_type_or(pointer, node, "an object", hint(node));
@@ -195,12 +195,22 @@ impl<'a, 'f> Fields<'a, 'f> {
 
     /// Reads what belongs to `owner`. In what only the program writes, every key is kept.
     pub(crate) fn owned<T>(&mut self, owner: Owner, read: impl FnOnce(&mut Self) -> T) -> T {
-        let (find, before) = (self.found.near_miss, self.owner);
-        self.owner = before.max(owner);
-        self.found.near_miss = find.filter(|_| self.owner == Owner::Person);
+        let before = self.enter(owner);
         let value = read(self);
-        (self.found.near_miss, self.owner) = (find, before);
+        self.leave(before);
         value
+    }
+
+    /// Begins to read what belongs to `owner`, until [`Fields::leave`].
+    pub(crate) fn enter(&mut self, owner: Owner) -> (Option<FindNearMiss>, Owner) {
+        let before = (self.found.near_miss, self.owner);
+        self.owner = self.owner.max(owner);
+        self.found.near_miss = before.0.filter(|_| self.owner == Owner::Person);
+        before
+    }
+
+    pub(crate) fn leave(&mut self, before: (Option<FindNearMiss>, Owner)) {
+        (self.found.near_miss, self.owner) = before;
     }
 
     /// The value of `key`; a null reads as absent.

@@ -207,12 +207,9 @@ macro_rules! record {
 
             #[allow(unused_labels)]
             fn read(fields: &mut $crate::state::fields::Fields<'_, '_>) -> Option<Self> {
-                $( fields.owned(record!(@owner $($owner)?), |_fields: &mut $crate::state::fields::Fields<'_, '_>| {
-                    record!(@need _fields, $mode, record!(@key $field $($key)?));
-                }); )*
-                $( let $field = fields.owned(record!(@owner $($owner)?), |fields: &mut $crate::state::fields::Fields<'_, '_>| {
-                    record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?)
-                }); )*
+                $( record!(@of fields, ($($owner)?), record!(@need fields, $mode, record!(@key $field $($key)?))); )*
+                $( let $field = record!(@of fields, ($($owner)?),
+                    record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?)); )*
                 'record: {
                     Some(Self {
                         $( $field: record!(@value 'record, $mode, $field $(, $default)?), )*
@@ -222,9 +219,8 @@ macro_rules! record {
             }
 
             fn write(&self, to: &mut $crate::state::fields::Writer) {
-                $( to.owned(record!(@owner $($owner)?), |to: &mut $crate::state::fields::Writer| {
-                    record!(@write to, $mode, self.$field, $ty, record!(@key $field $($key)?) $(, $default)?);
-                }); )*
+                $( record!(@of to, ($($owner)?),
+                    record!(@write to, $mode, self.$field, $ty, record!(@key $field $($key)?) $(, $default)?)); )*
             }
         }
     };
@@ -282,8 +278,16 @@ macro_rules! record {
     (@written filled) => { false };
     (@written $mode:ident) => { true };
 
-    (@need $fields:ident, required, $key:expr) => { let _ = $fields.need($key); };
-    (@need $fields:ident, $mode:ident, $key:expr) => {};
+    (@of $half:ident, (), $done:expr) => { $done };
+    (@of $half:ident, ($owner:ident), $done:expr) => {{
+        let before = $half.enter(record!(@owner $owner));
+        let done = $done;
+        $half.leave(before);
+        done
+    }};
+
+    (@need $fields:ident, required, $key:expr) => { { let _ = $fields.need($key); } };
+    (@need $fields:ident, $mode:ident, $key:expr) => { () };
 
     (@read $fields:ident, part, $ty:ty, $key:expr) => {
         <$ty as $crate::state::table::Part>::read($fields)
@@ -312,14 +316,16 @@ macro_rules! record {
     };
 
     (@write $to:ident, part, $place:expr, $ty:ty, $key:expr) => {
-        $crate::state::table::Part::write(&$place, $to);
+        $crate::state::table::Part::write(&$place, $to)
     };
     (@write $to:ident, optional, $place:expr, $ty:ty, $key:expr $(, $default:expr)?) => {
-        $to.some($key, $place.as_ref().map($crate::state::value::FieldValue::node));
+        { $to.some($key, $place.as_ref().map($crate::state::value::FieldValue::node)); }
     };
     (@write $to:ident, nullable, $place:expr, $ty:ty, $key:expr) => {
-        let node = $place.as_ref().map($crate::state::value::FieldValue::node);
-        $to.put($key, node.unwrap_or_else($crate::doc::Node::null));
+        {
+            let node = $place.as_ref().map($crate::state::value::FieldValue::node);
+            $to.put($key, node.unwrap_or_else($crate::doc::Node::null));
+        }
     };
     (@write $to:ident, filled, $place:expr, $ty:ty, $key:expr) => {
         if !$crate::state::value::FieldValue::is_blank(&$place) {
@@ -332,7 +338,7 @@ macro_rules! record {
         }
     };
     (@write $to:ident, $mode:ident, $place:expr, $ty:ty, $key:expr $(, $default:expr)?) => {
-        $to.put($key, $crate::state::value::FieldValue::node(&$place));
+        { $to.put($key, $crate::state::value::FieldValue::node(&$place)); }
     };
 
     (@getter optional $field:ident $ty:ty, $default:expr) => {

@@ -291,7 +291,7 @@ impl Git {
         base: &CommitId,
         head: &CommitId,
     ) -> Result<Vec<PathChange>, GitError> {
-        diff::of_trees(self.call("diff-tree"), base.as_str(), head.as_str())
+        self.changes(base.as_str(), head.as_str())
     }
 
     /// Whether a merge, a rebase or the like is going on: HEAD must not move then.

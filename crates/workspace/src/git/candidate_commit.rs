@@ -313,8 +313,4 @@ impl Git {
         let tree = TreeId::new(call("write-tree").ok_id()?);
         self.commit_tree(&tree, spec.base, MESSAGE, UnixMillis(0))
     }
-
-    fn changes(&self, from: &str, to: &str) -> Result<Vec<PathChange>, GitError> {
-        diff::of_trees(self.call("diff-tree"), from, to)
-    }
 }

@@ -7,6 +7,7 @@
 use std::{
     collections::HashSet,
     path::{Path, PathBuf},
+    sync::{Arc, PoisonError},
 };
 
 use descent_core::id::{CommitId, Digest, TreeId};
@@ -17,6 +18,15 @@ use super::{
     index::PrivateIndex,
     status::GITLINK,
 };
+
+/// Differences that are remembered: those of the attempts that end together.
+const DIFFS_MAX: usize = 8;
+/// The number of paths above which a difference is not remembered.
+const DIFF_KEPT_MAX: usize = 10_000;
+const TREE: &[u8] = b"040000";
+
+/// Differences of trees, the last first; they never change.
+pub(super) type KnownDiffs = Vec<([String; 2], Arc<Vec<PathChange>>)>;
 
 /// One path that differs. A mode of zeros means that the path does not exist.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,6 +56,10 @@ impl Side {
 impl PathChange {
     pub(super) fn has_gitlink(&self) -> bool {
         self.old.mode == GITLINK || self.new.mode == GITLINK
+    }
+
+    fn has_tree(&self) -> bool {
+        self.old.mode == TREE || self.new.mode == TREE
     }
 }
 
@@ -92,7 +106,7 @@ pub(super) fn digest(changes: &[PathChange]) -> Digest {
 impl Git {
     /// The files and directories of a tree, or of the tree of a commit, that another lacks.
     pub(super) fn objects_between(&self, old: &str, new: &str) -> Result<Vec<String>, GitError> {
-        let changes = of_trees(self.call("diff-tree").arg("-t"), old, new)?;
+        let changes = self.all_changes(old, new)?;
         let old: HashSet<&[u8]> = changes.iter().map(|change| &*change.old.id).collect();
         let new = changes.iter().map(|change| &change.new);
         let new = new.filter(|new| !new.is_absent() && new.mode != GITLINK);
@@ -101,8 +115,30 @@ impl Git {
 
     /// The paths in which two trees differ, in order.
     pub fn paths_between(&self, old: &TreeId, new: &TreeId) -> Result<Vec<String>, GitError> {
-        let changes = of_trees(self.call("diff-tree"), old.as_str(), new.as_str())?;
-        Ok(names(&changes))
+        Ok(names(&self.changes(old.as_str(), new.as_str())?))
+    }
+
+    /// The paths in which two trees, or the trees of two commits, differ.
+    pub(super) fn changes(&self, from: &str, to: &str) -> Result<Vec<PathChange>, GitError> {
+        let all = self.all_changes(from, to)?;
+        let of_files = all.iter().filter(|change| !change.has_tree());
+        Ok(of_files.cloned().collect())
+    }
+
+    /// The same with the directories that differ. Git is not asked again for one of the last.
+    fn all_changes(&self, from: &str, to: &str) -> Result<Arc<Vec<PathChange>>, GitError> {
+        let asked = [from.to_owned(), to.to_owned()];
+        let diffs = || self.0.diffs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, known)) = diffs().iter().find(|(between, _)| *between == asked) {
+            return Ok(Arc::clone(known));
+        }
+        let changes = Arc::new(of_trees(self.call("diff-tree").arg("-t"), from, to)?);
+        let mut diffs = diffs();
+        if changes.len() <= DIFF_KEPT_MAX {
+            diffs.truncate(DIFFS_MAX - 1);
+            diffs.insert(0, (asked, Arc::clone(&changes)));
+        }
+        Ok(changes)
     }
 }
 

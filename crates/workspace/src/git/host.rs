@@ -162,6 +162,11 @@ impl GitHost {
         host
     }
 
+    /// The same git, run by another runner.
+    pub(super) fn run_by(&self, programs: Arc<dyn Programs>) -> Self {
+        Self { programs, ..self.clone() }
+    }
+
     /// The same git for a private repository: no setting changes the bytes that go in and come out.
     pub(super) fn private(&self) -> Self {
         let own = PRIVATE.iter().map(|(key, value)| (key.into(), value.into()));

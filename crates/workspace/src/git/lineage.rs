@@ -21,7 +21,7 @@ use std::{
     fs,
     os::unix::ffi::{OsStrExt, OsStringExt},
     path::{Path, PathBuf},
-    sync::{Arc, Mutex},
+    sync::Arc,
 };
 
 /// The parts of a complete repository (gitrepository-layout).
@@ -109,9 +109,10 @@ impl Git {
             git_dir: git_dir.to_owned(),
             common_dir: git_dir.to_owned(),
             person,
-            kept: Some(KeptFiles::read(git_dir)?),
+            kept: Some(Arc::new(KeptFiles::read(git_dir)?)),
             theirs: theirs.clone(),
-            trees: Mutex::default(),
+            trees: Arc::default(),
+            diffs: Arc::default(),
         })))
     }
 

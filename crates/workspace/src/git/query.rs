@@ -20,6 +20,10 @@ use super::{
 /// Maximum of trees remembered.
 const TREES_MAX: usize = 1024;
 
+fn branch_of(full: &str) -> String {
+    full.strip_prefix("refs/heads/").unwrap_or(full).to_owned()
+}
+
 /// The person's HEAD.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
@@ -31,13 +35,23 @@ pub struct Head {
 
 impl Git {
     pub fn head(&self) -> Result<Head, GitError> {
+        let call = self.at_home("rev-parse").arg("HEAD^{commit}");
+        let ran = call.args(["--symbolic-full-name", "HEAD"]).output()?;
+        let told = String::from_utf8_lossy(&ran.stdout);
+        match told.lines().collect::<Vec<_>>()[..] {
+            [commit, full] if ran.status.success() => {
+                let commit = as_id(commit.as_bytes()).map(CommitId::new);
+                let branch = (full != "HEAD").then(|| branch_of(full));
+                Ok(Head { commit, branch })
+            }
+            _ => self.unborn_head(),
+        }
+    }
+
+    fn unborn_head(&self) -> Result<Head, GitError> {
         let named = self.at_home("symbolic-ref").args(["-q", "HEAD"]).output()?;
-        let full = String::from_utf8_lossy(named.stdout.trim_ascii_end()).into_owned();
-        let branch = named.status.success().then(|| {
-            let short = full.strip_prefix("refs/heads/").unwrap_or(&full);
-            short.to_owned()
-        });
-        Ok(Head { commit: self.resolve("HEAD")?, branch })
+        let full = String::from_utf8_lossy(named.stdout.trim_ascii_end());
+        Ok(Head { commit: None, branch: named.status.success().then(|| branch_of(&full)) })
     }
 
     /// The commit that `rev` names, in any of git's ways.

@@ -1,11 +1,15 @@
 //! This program's own references, all under `refs/descent/`: they keep objects from being pruned. A crash or a power cut
 //! leaves locks and half-written references, which are removed.
 //!
+//! In our own repository a reference is a file, read and written without git; somebody may have packed them (`gc`). The
+//! person's may have another format.
+//!
 //! Invariant: only our own references and their locks are touched, and what is left is removed only while no other command
 //! of ours works there.
 
 use std::{
     collections::BTreeSet,
+    os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
     thread::sleep,
     time::Duration,
@@ -24,9 +28,13 @@ const LOCK_AGE_MAX: Duration = Duration::from_secs(10);
 impl Git {
     pub(crate) fn set_ref(&self, name: &str, commit: &CommitId) -> Result<(), GitError> {
         let name = ours(name)?;
-        let loose = files::read(&self.common_dir().join(name), REFERENCE_BYTES_MAX);
-        if loose.is_ok_and(|text| text.trim_ascii_end() == commit.as_str().as_bytes()) {
+        if self.is_set(name, commit) {
             return Ok(());
+        }
+        if self.is_ours() {
+            let (path, text) = (self.common_dir().join(name), format!("{commit}\n"));
+            git_disk::make_dirs(path.parent().unwrap_or(&path))?;
+            return files::write_synced_alone(&path, text.as_bytes()).map_err(GitError::io(&path));
         }
         match self.write_ref(name, commit) {
             Err(GitError::Locked { .. }) if self.drop_stale_lock(name) => {
@@ -34,6 +42,10 @@ impl Git {
             }
             written => written,
         }
+    }
+
+    fn is_set(&self, name: &str, commit: &CommitId) -> bool {
+        names(&self.common_dir().join(name)).as_ref() == Some(commit)
     }
 
     fn write_ref(&self, name: &str, commit: &CommitId) -> Result<(), GitError> {
@@ -59,7 +71,7 @@ impl Git {
     /// gc.
     pub(crate) fn hold_start(&self, refs: &str, head: &CommitId) -> Result<(), GitError> {
         let name = format!("{refs}/start");
-        if self.refs(&name)?.iter().any(|(_, commit)| commit == head) {
+        if self.is_set(&name, head) {
             return Ok(());
         }
         self.set_ref(&name, head)?;
@@ -76,7 +88,11 @@ impl Git {
         self.delete(all.filter(|(name, commit)| !needs(name, commit)))
     }
 
-    fn delete(&self, refs: impl Iterator<Item = (String, CommitId)>) -> Result<(), GitError> {
+    fn delete(&self, mut refs: impl Iterator<Item = (String, CommitId)>) -> Result<(), GitError> {
+        if self.has_loose_refs_only() {
+            return refs
+                .try_for_each(|(name, _)| git_disk::remove_tree(&self.common_dir().join(name)));
+        }
         let mut orders = Vec::new();
         for (name, commit) in refs {
             orders.extend_from_slice(format!("delete {name}\0{commit}\0").as_bytes());
@@ -91,10 +107,29 @@ impl Git {
     /// The references that are `prefix` or below it, sorted by name.
     pub fn refs(&self, prefix: &str) -> Result<Vec<(String, CommitId)>, GitError> {
         let prefix = ours(prefix)?.trim_end_matches('/');
+        if self.has_loose_refs_only() {
+            return Ok(self.loose_refs(prefix));
+        }
         let output =
             self.call("for-each-ref").args(["--format=%(objectname) %(refname)", prefix]).ok()?;
         let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines.map(as_ref).collect()
+    }
+
+    fn loose_refs(&self, prefix: &str) -> Vec<(String, CommitId)> {
+        let at = self.common_dir().join(prefix);
+        let paths = if at.is_file() { vec![at] } else { git_disk::files_below(&at, FILES_MAX) };
+        let named = paths.into_iter().filter(|path| !is_half(path)).filter_map(|path| {
+            let name = path.strip_prefix(self.common_dir()).ok()?.to_str()?;
+            Some((name.to_owned(), names(&path)?))
+        });
+        let mut named: Vec<_> = named.collect();
+        named.sort();
+        named
+    }
+
+    fn has_loose_refs_only(&self) -> bool {
+        self.is_ours() && !self.common_dir().join("packed-refs").exists()
     }
 }
 
@@ -155,7 +190,7 @@ impl Git {
     fn mend_below(&self, prefix: &str, gone: &BTreeSet<CommitId>) -> Result<(), GitError> {
         let dir = self.common_dir().join(prefix);
         for path in git_disk::files_below(&dir, FILES_MAX) {
-            if path.extension().is_some_and(|end| end == "lock") {
+            if is_half(&path) {
                 wait_for_end(&path);
                 git_disk::remove_tree(&path)?;
             } else if names(&path).is_none_or(|commit| gone.contains(&commit)) {
@@ -189,6 +224,12 @@ fn drop_unheld(lock: &Path) -> Result<(), GitError> {
     }
     tracing::warn!(path = %lock.display(), "removed a lock that nobody holds");
     git_disk::remove_tree(lock)
+}
+
+/// Whether a write of a reference began with this file: ours, or one by git.
+fn is_half(path: &Path) -> bool {
+    let is_ours = path.file_name().is_some_and(|name| name.as_bytes().starts_with(b"."));
+    is_ours || path.extension().is_some_and(|end| end == "lock")
 }
 
 /// The commit in a reference's file.

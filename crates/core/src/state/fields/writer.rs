@@ -41,11 +41,21 @@ impl Writer {
 
     /// Writes keys of `owner`.
     pub(crate) fn owned(&mut self, owner: Owner, write: impl FnOnce(&mut Self)) -> &mut Self {
+        let before = self.enter(owner);
+        write(self);
+        self.leave(before);
+        self
+    }
+
+    /// Begins to write keys of `owner`, until [`Writer::leave`].
+    pub(crate) fn enter(&mut self, owner: Owner) -> bool {
         let before = self.is_internal;
         self.is_internal |= owner == Owner::Internal;
-        write(self);
+        before
+    }
+
+    pub(crate) fn leave(&mut self, before: bool) {
         self.is_internal = before;
-        self
     }
 
     pub fn put(&mut self, key: &str, node: Node) -> &mut Self {

@@ -124,6 +124,12 @@ fn references_of_ours_are_set_listed_and_deleted_and_others_refused() {
     let names: Vec<String> =
         git.refs("refs/descent/l/").unwrap().into_iter().map(|r| r.0).collect();
     assert_eq!(names, ["refs/descent/l/a.1", "refs/descent/l/head"]);
+    // Git itself reads them, and a person may pack them.
+    let read = world.git_of_ours(&["rev-parse", "refs/descent/l/a.1"]);
+    assert_eq!(read, head.as_str());
+    world.git_of_ours(&["pack-refs", "--all"]);
+    git.set_ref("refs/descent/l/b", &head).unwrap();
+    assert_eq!(git.refs("refs/descent/l").unwrap().len(), 3);
     git.delete_refs("refs/descent/l").unwrap();
     git.delete_refs("refs/descent/l").unwrap();
     assert_eq!(
@@ -138,10 +144,11 @@ fn references_of_ours_are_set_listed_and_deleted_and_others_refused() {
 #[test]
 fn a_young_lock_is_reported_and_one_that_a_crash_left_is_overcome() {
     let world = World::new();
-    let git = world.open();
+    let ours = world.open();
+    let git = ours.person();
     let head = world.at("HEAD");
-    let lock = world.repository().join("refs/descent/x.lock");
-    put(&world.repository(), "refs/descent/x.lock", "");
+    let lock = world.top().join(".git/refs/descent/x.lock");
+    put(&world.top(), ".git/refs/descent/x.lock", "");
     assert!(matches!(git.set_ref("refs/descent/x", &head), Err(GitError::Locked { .. })));
     let old = std::time::SystemTime::now() - std::time::Duration::from_secs(60);
     fs::File::options().write(true).open(&lock).unwrap().set_modified(old).unwrap();
