@@ -79,8 +79,8 @@ fn python() -> Option<&'static str> {
     let ask = || {
         let mut asked = Command::new("python3");
         let output = asked.args(["-c", "import sys; print(sys.executable)"]).output().ok()?;
-        let told = String::from_utf8(output.stdout).ok()?;
-        Some(told.trim().to_owned()).filter(|path| !path.is_empty())
+        let path = String::from_utf8(output.stdout).ok()?;
+        Some(path.trim().to_owned()).filter(|path| !path.is_empty())
     };
     PYTHON.get_or_init(ask).as_deref()
 }

@@ -1,6 +1,6 @@
 //! One result as it stands in a prompt, and in `$DESCENT_BINDINGS`.
 //!
-//! Not here: how much of it is told (`built_on`, `upstream`).
+//! Not here: how much of it is shown (`built_on`, `upstream`).
 
 use alloc::{format, string::String};
 

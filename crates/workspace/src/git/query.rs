@@ -37,21 +37,18 @@ impl Git {
     pub fn head(&self) -> Result<Head, GitError> {
         let call = self.at_home("rev-parse").arg("HEAD^{commit}");
         let ran = call.args(["--symbolic-full-name", "HEAD"]).output()?;
-        let told = String::from_utf8_lossy(&ran.stdout);
-        match told.lines().collect::<Vec<_>>()[..] {
-            [commit, full] if ran.status.success() => {
-                let commit = as_id(commit.as_bytes()).map(CommitId::new);
-                let branch = (full != "HEAD").then(|| branch_of(full));
-                Ok(Head { commit, branch })
-            }
-            _ => self.unborn_head(),
+        let lines = String::from_utf8_lossy(&ran.stdout);
+        if let [commit, full] = lines.lines().collect::<Vec<_>>()[..]
+            && ran.status.success()
+        {
+            let commit = as_id(commit.as_bytes()).map(CommitId::new);
+            return Ok(Head { commit, branch: (full != "HEAD").then(|| branch_of(full)) });
         }
-    }
-
-    fn unborn_head(&self) -> Result<Head, GitError> {
+        // There is no commit yet, or a branch is called HEAD.
         let named = self.at_home("symbolic-ref").args(["-q", "HEAD"]).output()?;
         let full = String::from_utf8_lossy(named.stdout.trim_ascii_end());
-        Ok(Head { commit: None, branch: named.status.success().then(|| branch_of(&full)) })
+        let branch = named.status.success().then(|| branch_of(&full));
+        Ok(Head { commit: self.resolve("HEAD")?, branch })
     }
 
     /// The commit that `rev` names, in any of git's ways.

@@ -83,6 +83,11 @@ fn the_head_is_told_unborn_on_a_branch_and_detached() {
     assert_eq!(world.open().head().unwrap().commit, Some(first));
     world.git(&["checkout", "-q", "--detach"]);
     assert_eq!(world.open().head().unwrap().branch, None);
+    world.git(&["checkout", "-q", "main"]);
+    world.git(&["update-ref", "refs/heads/HEAD", "HEAD"]);
+    let named = world.open().head().unwrap();
+    assert!(named.commit.is_some());
+    assert_eq!(named.branch.as_deref(), Some("main"));
 }
 
 #[test]
