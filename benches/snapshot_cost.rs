@@ -60,7 +60,7 @@ fn first_attempts(dir: &Path, tree: &Path, person: &Git) {
         let attempt = || {
             let git = person.lineage(&name("own").join("1")).unwrap();
             let at = name("attempt");
-            git.checkout(&at, &head, Leftovers::RemoveAll, &[]).unwrap();
+            git.checkout(&at, &head, Leftovers::RemoveAll, None).unwrap();
         };
         let worktree = || {
             let at = name("worktree").display().to_string();

@@ -171,6 +171,12 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         Event::Profiled { agent, passes, because, .. } => {
             ("profiled", format!("{} by {agent}: {}", super::passes(*passes), line(because)))
         }
+        Event::Rested { atom, alike: 1, .. } => (
+            "rested",
+            format!(
+                "{atom}: it failed on carried build state; other choices come first, then it is tried once without"
+            ),
+        ),
         Event::Rested { atom, n, alike } => (
             "rested",
             format!(

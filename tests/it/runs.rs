@@ -16,3 +16,4 @@ pub(crate) mod run;
 pub(crate) mod set_up;
 pub(crate) mod start;
 pub(crate) mod surroundings;
+mod warm;

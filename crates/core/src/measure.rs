@@ -14,7 +14,8 @@
 //!
 //! **Why the loop halts.** Both are whole numbers. The contexts of a known task, and the number of whole selections,
 //! depend on the graph and on the grants. Only a correction changes these:
-//! - an attempt that ends takes one from its context, or closes it (solved, parked, failed): *attempts* falls;
+//! - an attempt that ends takes one from its context, or closes it (solved, parked, failed): *attempts* falls. The one
+//!   more that an action has where trees begin with build state is counted from the start, used or not;
 //! - a planning step that succeeds takes its whole round from *attempts*: at least one attempt of its own and the grant
 //!   of the round. Its fragment adds no more than that grant: *attempts* falls;
 //! - to plan again adds no round, only ends the wait for one: the rounds of a context were counted from the start;
@@ -306,12 +307,26 @@ fn granted_left(seen: &Facts, x: Ix) -> BigUint {
 
 /// Maximum of attempts of one task in one context; for a planning step, in one round there.
 pub fn attempts_max(state: &State, task: &Task) -> u32 {
-    state.objective.constraints.max_attempts(task.spec.action.is_some())
+    let most = state.objective.constraints.max_attempts(task.spec.action.is_some());
+    most + u32::from(has_cold_try(state, task))
+}
+
+/// Whether the last attempt of a task in a context only confirms a failure on build state of an earlier tree. An action
+/// that reaches outside of its tree is never made for that.
+pub fn has_cold_try(state: &State, task: &Task) -> bool {
+    state.run.cold_tries && task.spec.action.is_some() && task.spec.effect.is_in_tree()
+}
+
+/// Whether an attempt needs a tree without build state: its failure would decide.
+pub fn decides_alone(state: &State, task: &Task, n: u32) -> bool {
+    let is_action = task.spec.action.is_some();
+    is_action && (!task.spec.effect.is_in_tree() || n >= attempts_max(state, task))
 }
 
 /// Maximum of attempts of any task in one context, with its probe.
 fn attempts_of_any(state: &State) -> u32 {
-    state.objective.constraints.max_attempts_of_any() + u32::from(state.run.probes)
+    let (run, constraints) = (&state.run, &state.objective.constraints);
+    constraints.max_attempts_of_any() + u32::from(run.cold_tries) + u32::from(run.probes)
 }
 
 /// For a planning step, the rounds without a fragment: each with its own attempts and those of what

@@ -52,7 +52,8 @@ pub use judged::{
 };
 pub use memory::{LearntRun, Lesson, LessonBook, LessonKind, LessonSource, MemoryUsed};
 pub use objective::{
-    Constraints, Control, LawUse, MemoryUse, Objective, OnStuck, Request, RetryFrom, Workspace,
+    Constraints, Control, LawUse, MemoryUse, Objective, OnStuck, Request, RetryFrom, WarmUse,
+    Workspace,
 };
 pub use planner_context::{ContextMode, PlannerContext};
 pub use record::{Correction, CorrectionRecord, Entry, EntryKind, FailureEntry, RefutedEntry};

@@ -53,7 +53,7 @@ fn sample(rule: &ConstraintRule) -> (Node, Node) {
         (_, ValueForm::Flag) => (Node::bool(true), text("yes")),
         ("planning.context", _) => (alone("mode", text("full")), text("full")),
         ("workspace", _) => (text("shared"), text("nowhere")),
-        ("memory", _) => (text("off"), text("some")),
+        ("memory" | "warm", _) => (text("off"), text("some")),
         ("on_stuck", _) => (text("ask"), text("wonder")),
         ("retry_from", _) => (text("last"), text("first")),
         ("budget.time" | "attempt_timeout", _) => (text("9m"), Node::uint(9)),

@@ -52,8 +52,8 @@ pub use executor::{
 pub(crate) use resume::{end_leftovers, slot_of};
 pub(crate) use together::Observer;
 pub use watch::Watch;
+pub(crate) use work::{CheckTree, PrepareContext, ReadyCheckout, prepare_checkout};
 pub use work::{PromptRequest, ToldPrompt};
-pub(crate) use work::{ReadyCheckout, prepare_checkout};
 
 /// How many attempts this loop makes in parallel at most, whatever `max_parallel_agents` says.
 const SLOTS_MAX: u32 = 64;

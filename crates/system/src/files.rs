@@ -24,10 +24,11 @@ use std::{
         },
     },
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use rustix::{
-    fs::{CWD, Mode, OFlags, openat},
+    fs::{AtFlags, CWD, Mode, OFlags, Timespec, Timestamps, UTIME_NOW, openat},
     io::Errno,
 };
 use tempfile::NamedTempFile;
@@ -269,6 +270,17 @@ pub fn move_to(from: &Path, to: &Path) -> io::Result<()> {
         Ok(_) => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
     }
+}
+
+/// Sets the modification time of a path, since 1970 or to the present; a link is not followed.
+pub fn set_time(path: &Path, time: Option<Duration>) -> io::Result<()> {
+    let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    let time = match time {
+        Some(time) => Timespec { tv_sec: seconds(time), tv_nsec: time.subsec_nanos().into() },
+        None => Timespec { tv_sec: 0, tv_nsec: UTIME_NOW },
+    };
+    let times = Timestamps { last_access: time, last_modification: time };
+    Ok(rustix::fs::utimensat(CWD, path, &times, AtFlags::SYMLINK_NOFOLLOW)?)
 }
 
 /// Makes a directory for its owner alone; an existing one stays as it is. Returns whether it is new, and so empty.

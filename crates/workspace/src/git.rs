@@ -31,6 +31,7 @@ mod query;
 mod refs;
 mod settings;
 mod snapshot;
+mod source_times;
 mod status;
 #[cfg(test)]
 mod tests;
@@ -44,6 +45,8 @@ pub use diff::{BranchOutcome, FileLines};
 pub use git_disk::write_new_file;
 pub use git_error::GitError;
 pub use query::WrittenText;
+pub use source_times::SourceTimes;
+pub(crate) use source_times::{FileTime, changed};
 pub use status::Stamps;
 
 use descent_core::id::{CommitId, TreeId};

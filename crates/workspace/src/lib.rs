@@ -21,10 +21,14 @@ mod tests;
 pub mod verify;
 mod worktrees;
 
-use std::{path::PathBuf, sync::Arc};
+use std::{
+    ffi::OsStr,
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use descent_core::{
-    id::{AtomId, CommitId, Digest, Lineage, TreeId, UnixMillis},
+    id::{AtomId, CommitId, Lineage, TreeId, UnixMillis},
     state::{Constraints, ResultCommit, StartedFrom, Workspace},
 };
 
@@ -40,7 +44,7 @@ pub use globs::{Size, protected, size_of, unmatched};
 pub use leftovers::{Leftover, LeftoverPlace, leftovers};
 pub use places::{applied, cache_dir, note_applied, result_of};
 pub use workspace_error::WorkspaceError;
-pub use worktrees::{KeptPatch, MadeChange, Worktrees};
+pub use worktrees::{CarriedDirs, CopyWay, KeptPatch, MadeChange, Worktrees, copies_share_blocks};
 
 type Result<T> = std::result::Result<T, WorkspaceError>;
 
@@ -69,6 +73,14 @@ pub enum Checkout {
     Pristine,
 }
 
+/// Whether a tree begins with build state of an earlier one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Warmth {
+    /// With the commit alone.
+    Cold,
+    Warm,
+}
+
 /// A directory to work in.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkDir {
@@ -76,15 +88,15 @@ pub struct WorkDir {
     pub path: PathBuf,
     /// Whether `setup` has yet to be run here.
     pub is_new: bool,
-    /// Whether files of earlier checks may still be here.
+    /// Whether build state of an earlier tree may be here.
     pub is_reused: bool,
-    /// The digest of the files that `setup` reads here, if it decides whether `setup` runs again.
-    inputs: Option<Digest>,
+    /// The mark of `setup` here, if it decides whether `setup` runs again.
+    mark: Option<Vec<u8>>,
 }
 
 impl WorkDir {
     fn ready(path: PathBuf) -> Self {
-        Self { path, is_new: false, is_reused: false, inputs: None }
+        Self { path, is_new: false, is_reused: false, mark: None }
     }
 }
 
@@ -168,10 +180,15 @@ impl Workspaces {
         self.trees().and_then(Worktrees::missing)
     }
 
-    /// A tree that holds `base` and nothing of any earlier attempt, so that it is always new.
-    pub fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<WorkDir> {
+    /// A tree that holds `base` and nothing of any earlier attempt.
+    pub fn for_attempt(
+        &self,
+        slot: usize,
+        base: Option<&CommitId>,
+        warmth: Warmth,
+    ) -> Result<WorkDir> {
         match self.trees() {
-            Some(trees) => trees.for_attempt(slot, base),
+            Some(trees) => trees.for_attempt(slot, base, warmth),
             None => Ok(self.in_place()),
         }
     }
@@ -190,11 +207,17 @@ impl Workspaces {
         self.trees().is_some_and(|trees| trees.is_as_given(slot))
     }
 
-    /// A tree that checks run in, brought to `commit`. Ignored files (build caches) stay in all but a pristine one. In
-    /// `shared` it is the project itself, whichever is asked for.
-    pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<WorkDir> {
+    /// A tree that checks run in, brought to `commit`. Ignored files (build caches) stay in all but a pristine one. A tree
+    /// that is new may begin warm: that of an agreement as the person's own. In `shared` it is the project itself,
+    /// whichever is asked for.
+    pub fn for_checks(
+        &self,
+        which: Checkout,
+        commit: Option<&CommitId>,
+        warmth: Warmth,
+    ) -> Result<WorkDir> {
         match self.trees() {
-            Some(trees) => trees.for_checks(which, commit),
+            Some(trees) => trees.for_checks(which, commit, warmth),
             None => Ok(self.in_place()),
         }
     }
@@ -225,6 +248,44 @@ impl Workspaces {
         files::write_durably(&path, bytes).map_err(unwritable)?;
         Ok(path)
     }
+}
+
+// The files that say which packages a `setup` installs.
+
+/// Files that say what a package manager installs.
+pub const LOCK_FILES: [&str; 12] = [
+    "package-lock.json",
+    "yarn.lock",
+    "pnpm-lock.yaml",
+    "bun.lock",
+    "composer.lock",
+    "Gemfile.lock",
+    "poetry.lock",
+    "uv.lock",
+    "requirements.txt",
+    "go.sum",
+    "Cargo.lock",
+    "mix.lock",
+];
+
+/// Files that a lock file is made from.
+const MANIFESTS: [&str; 9] = [
+    "package.json",
+    "pyproject.toml",
+    "setup.py",
+    "setup.cfg",
+    "Cargo.toml",
+    "go.mod",
+    "Gemfile",
+    "composer.json",
+    "mix.exs",
+];
+
+/// Whether a file says what is installed, by its name.
+fn is_of_packages(path: &Path) -> bool {
+    let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
+    let is_requirements = name.starts_with("requirements") && name.ends_with(".txt");
+    LOCK_FILES.contains(&name) || MANIFESTS.contains(&name) || is_requirements
 }
 
 // The messages and dates of atoms' commits.

@@ -3,10 +3,11 @@
 
 mod checks;
 mod shadow;
+mod warm;
 
 use super::*;
 use crate::git::ApplyOutcome;
-use descent_core::{event::Merge, id::UnixMillis};
+use descent_core::{event::Merge, id::UnixMillis, state::WarmUse};
 use std::{collections::BTreeSet, fs, os::unix::fs::symlink, path::Path, process::Command};
 use tempfile::TempDir;
 
@@ -102,7 +103,7 @@ fn start(w: &Worktrees) -> CommitId {
 
 /// Makes a change in a slot that holds `base`, and brings it onto `onto`.
 fn change(w: &Worktrees, base: &CommitId, onto: &CommitId, path: &str, text: &str) -> Merge {
-    let made = w.for_attempt(0, Some(base)).unwrap();
+    let made = w.for_attempt(0, Some(base), Warmth::Cold).unwrap();
     put(made.path.join(path), text);
     let message = message(&AtomId::new("A1"), "do it");
     taken(w, base, onto, &message)
@@ -147,10 +148,10 @@ fn a_cache_that_was_removed_is_missing_although_an_attempt_has_made_it_again() {
     let world = World::new();
     let w = world.open(&Constraints::default());
     let base = start(&w);
-    w.for_attempt(0, Some(&base)).unwrap();
+    w.for_attempt(0, Some(&base), Warmth::Cold).unwrap();
     assert_eq!(w.missing(), None);
     fs::remove_dir_all(world.dir.path().join("cache")).unwrap();
-    w.for_attempt(1, Some(&base)).unwrap();
+    w.for_attempt(1, Some(&base), Warmth::Cold).unwrap();
     assert!(matches!(w.missing(), Some(MissingPlace::Cache(_))));
     assert_eq!(world.open(&Constraints::default()).missing(), None);
 }
@@ -168,7 +169,7 @@ fn the_snapshot_is_the_working_tree_as_it_is_and_a_reference_keeps_it() {
     let start = ["rev-parse", "refs/descent/1-2-3/start"];
     assert_eq!(world.git_of_ours(&start), from.commit.as_str());
     assert_eq!(world.git(&start), from.head.as_str());
-    let made = w.for_attempt(0, Some(&from.commit)).unwrap();
+    let made = w.for_attempt(0, Some(&from.commit), Warmth::Cold).unwrap();
     assert_eq!(read(made.path.join("a.txt")), "two\n");
     assert_eq!(read(made.path.join("new.txt")), "new\n");
     assert_eq!(world.git(&["stash", "list"]), "");
@@ -179,12 +180,12 @@ fn a_slot_holds_nothing_of_the_attempt_before_and_is_always_new() {
     let world = World::new();
     let w = world.open(&Constraints::default());
     let base = start(&w);
-    let made = w.for_attempt(3, Some(&base)).unwrap();
+    let made = w.for_attempt(3, Some(&base), Warmth::Cold).unwrap();
     assert!(made.path.ends_with("attempt-3") && made.is_new);
     put(made.path.join("a.txt"), "spoiled\n");
     put(made.path.join("build/cache"), "old\n");
     put(made.path.join("left.txt"), "left\n");
-    let again = w.for_attempt(3, Some(&base)).unwrap();
+    let again = w.for_attempt(3, Some(&base), Warmth::Cold).unwrap();
     assert_eq!(again, made);
     assert_eq!(read(made.path.join("a.txt")), "one\n");
     assert!(!made.path.join("build").exists() && !made.path.join("left.txt").exists());
@@ -200,7 +201,7 @@ fn linked_paths_are_shared_never_committed_and_survive_the_cleaning() {
     let base = start(&w);
     // From here on the link itself is an untracked file that is not ignored.
     fs::write(world.top().join(".git/info/exclude"), "").unwrap();
-    let made = w.for_attempt(0, Some(&base)).unwrap();
+    let made = w.for_attempt(0, Some(&base), Warmth::Cold).unwrap();
     assert_eq!(read(made.path.join("node_modules/dep.js")), "dep\n");
     assert_eq!(read(made.path.join(".env")), "KEY=1\n");
     assert!(!made.path.join("absent").exists());
@@ -209,9 +210,9 @@ fn linked_paths_are_shared_never_committed_and_survive_the_cleaning() {
     put(made.path.join("absent/x"), "made by the attempt\n");
     let merge = taken(&w, &base, &base, "m\n");
     assert_eq!(clean(merge).1, ["b.txt"]);
-    w.for_attempt(0, Some(&base)).unwrap();
-    w.for_checks(Checkout::Verify, Some(&base)).unwrap();
-    let checks = w.for_checks(Checkout::Verify, Some(&base)).unwrap();
+    w.for_attempt(0, Some(&base), Warmth::Cold).unwrap();
+    w.for_checks(Checkout::Verify, Some(&base), Warmth::Cold).unwrap();
+    let checks = w.for_checks(Checkout::Verify, Some(&base), Warmth::Cold).unwrap();
     assert!(checks.path.join("node_modules").is_symlink());
     assert_eq!(read(world.top().join("node_modules/dep.js")), "dep\n");
 }
@@ -229,7 +230,7 @@ fn a_link_that_leaves_the_project_is_refused_and_none_goes_through_a_symlink() {
     world.commit();
     put(outside.join("secret"), "s\n");
     let w = world.open(&linking(&["out/secret"]));
-    w.for_attempt(0, Some(&start(&w))).unwrap();
+    w.for_attempt(0, Some(&start(&w)), Warmth::Cold).unwrap();
     assert!(!outside.join("secret").is_symlink());
 }
 
@@ -243,7 +244,7 @@ fn a_candidate_is_the_change_on_the_head_and_moves_nothing() {
     let (second, ..) = clean(change(&w, &base, &first, "c.txt", "c\n"));
     let body = world.git_of_ours(&["log", "-1", "--format=%B", second.as_str()]);
     assert_eq!(body, "do it\n\nDescent-Atom: A1");
-    let made = w.for_checks(Checkout::Verify, Some(&second)).unwrap();
+    let made = w.for_checks(Checkout::Verify, Some(&second), Warmth::Cold).unwrap();
     assert!(made.path.join("b.txt").exists() && made.path.join("c.txt").exists());
     let conflict = change(&w, &base, &second, "b.txt", "other\n");
     assert!(matches!(conflict, Merge::Conflict(paths) if paths == ["b.txt"]));
@@ -264,7 +265,7 @@ fn protected_files_are_named_whichever_way_they_change() {
     assert_eq!(hit("tests/deep/new.sh"), ["tests/deep/new.sh"]);
     assert_eq!(hit("x.lock"), ["x.lock"]);
     assert!(hit("sub/x.lock").is_empty());
-    let made = w.for_attempt(0, Some(&base)).unwrap();
+    let made = w.for_attempt(0, Some(&base), Warmth::Cold).unwrap();
     fs::remove_file(made.path.join("tests/t.sh")).unwrap();
     let merge = taken(&w, &base, &base, "m\n");
     assert_eq!(clean(merge).2, ["tests/t.sh"]);
@@ -286,7 +287,7 @@ fn rebuilding_keeps_what_applies_and_names_what_does_not() {
     assert_eq!(dropped, [AtomId::new("B")]);
     assert_eq!(line, [placed("C", head.clone())]);
     assert_ne!(head, three);
-    let made = w.for_checks(Checkout::Verify, Some(&head)).unwrap();
+    let made = w.for_checks(Checkout::Verify, Some(&head), Warmth::Cold).unwrap();
     assert!(made.path.join("m.txt").exists() && !made.path.join("n.txt").exists());
 }
 
@@ -330,7 +331,7 @@ fn a_project_below_the_top_works_in_the_same_place_of_the_workspace() {
     let opened = world.try_open(&world.top().join("sub"), &constraints);
     let w = opened.unwrap().trees().unwrap().clone();
     let base = start(&w);
-    let made = w.for_attempt(0, Some(&base)).unwrap();
+    let made = w.for_attempt(0, Some(&base), Warmth::Cold).unwrap();
     assert!(made.path.ends_with("attempt-0/sub"));
     assert!(made.path.join(".env").is_symlink());
     put(made.path.join("s.txt"), "changed\n");
@@ -361,11 +362,11 @@ fn shared_is_the_project_itself_and_undoes_nothing() {
     let world = World::empty();
     let w = world.open_shared();
     assert!(w.trees().is_none() && w.snapshot().unwrap().is_none());
-    let made = w.for_attempt(0, None).unwrap();
+    let made = w.for_attempt(0, None, Warmth::Cold).unwrap();
     assert_eq!(made, WorkDir::ready(world.top()));
-    assert_eq!(w.for_checks(Checkout::Verify, None).unwrap(), made);
+    assert_eq!(w.for_checks(Checkout::Verify, None, Warmth::Cold).unwrap(), made);
     put(made.path.join("x"), "x\n");
-    w.for_attempt(0, None).unwrap();
+    w.for_attempt(0, None, Warmth::Cold).unwrap();
     assert!(world.top().join("x").exists());
     assert!(!world.dir.path().join("cache").exists());
 }

@@ -10,10 +10,14 @@ mod check_trees;
 mod earlier_changes;
 mod result;
 mod start_tree;
+mod warm;
 mod ways_back;
 
 pub use earlier_changes::KeptPatch;
 pub use result::MadeChange;
+pub use warm::{CarriedDirs, CopyWay, copies_share_blocks};
+
+use warm::WarmKnowledge;
 
 use std::{
     fs,
@@ -23,17 +27,18 @@ use std::{
 
 use descent_core::{
     id::{CommitId, Lineage, TreeId},
-    state::{Constraints, StartedFrom},
+    state::{Constraints, StartedFrom, WarmUse},
 };
 
 use super::{
-    Checkout, Result, WorkDir, WorkspaceError,
+    Checkout, Result, Warmth, WorkDir, WorkspaceError,
     globs::{self, Globs},
     kept, places,
 };
-use crate::git::{Git, GitError, Leftovers, Stamps};
+use crate::git::{Git, GitError, Leftovers, SourceTimes, Stamps};
 use descent_process::Programs;
 use descent_store::StatePlace;
+use descent_system::files;
 
 /// The names of attempts' trees, before the number of the slot.
 const ATTEMPT: &str = "attempt-";
@@ -60,6 +65,9 @@ pub struct Worktrees {
     setup_inputs: Globs,
     keep: Globs,
     keeps: Vec<String>,
+    /// Whether trees begin with build state.
+    is_warm: bool,
+    warm: Arc<WarmKnowledge>,
     notes: Arc<Mutex<Vec<String>>>,
 }
 
@@ -115,6 +123,8 @@ impl Worktrees {
             setup_inputs: Globs::read("setup.inputs", &constraints.setup.inputs)?,
             keep: Globs::read("setup.keep", &constraints.setup.keep)?,
             keeps: constraints.setup.keep.clone(),
+            is_warm: constraints.warm() == WarmUse::On,
+            warm: Arc::default(),
             notes: Arc::default(),
             project,
         })
@@ -203,10 +213,21 @@ impl Worktrees {
         Ok(self.git.tree_of(commit)?)
     }
 
-    pub fn for_attempt(&self, slot: usize, base: Option<&CommitId>) -> Result<WorkDir> {
+    pub fn for_attempt(
+        &self,
+        slot: usize,
+        base: Option<&CommitId>,
+        warmth: Warmth,
+    ) -> Result<WorkDir> {
         let base = base.ok_or(WorkspaceError::NoBase)?;
-        let path = self.bring(&self.slot(slot), base, Leftovers::RemoveAll)?;
-        Ok(WorkDir { path, is_new: true, is_reused: false, inputs: None })
+        let root = self.slot(slot);
+        if warmth == Warmth::Cold {
+            let path = self.bring(&root, base, Leftovers::RemoveAll, None)?;
+            return Ok(WorkDir { path, is_new: true, is_reused: false, mark: None });
+        }
+        let brought = self.bring_warm(&root, base)?;
+        let is_new = brought.set_up.is_none() || brought.set_up != self.mark_of_setup(base)?;
+        Ok(WorkDir { path: brought.path, is_new, is_reused: brought.is_warm, mark: None })
     }
 
     pub fn as_left(&self, slot: usize) -> Result<WorkDir> {
@@ -233,9 +254,15 @@ impl Worktrees {
     }
 
     /// Brings a tree to a commit; gives the project's path in it.
-    fn bring(&self, root: &Path, commit: &CommitId, leftovers: Leftovers) -> Result<PathBuf> {
+    fn bring(
+        &self,
+        root: &Path,
+        commit: &CommitId,
+        leftovers: Leftovers,
+        times: Option<&SourceTimes>,
+    ) -> Result<PathBuf> {
         places::make_below(self.whole_cache(), root.parent().unwrap_or(root))?;
-        self.git.checkout(root, commit, leftovers, &[])?;
+        self.git.checkout(root, commit, leftovers, times)?;
         // The commit need not hold the project's directory: all in it may be ignored.
         let project = places::own_dir(root, &self.prefix)?;
         kept::place_links(&self.project, &project, &self.links)?;
@@ -244,6 +271,14 @@ impl Worktrees {
 
     fn slot(&self, slot: usize) -> PathBuf {
         self.cache.join(format!("{ATTEMPT}{slot}"))
+    }
+
+    /// Removes all trees of a run that is over but its result.
+    pub fn keep_result_alone(&self) -> Result<()> {
+        for slot in files::entries(&self.cache).iter().filter(|at| self.is_attempt(at)) {
+            self.git.remove_worktree(slot)?;
+        }
+        self.discard_checks()
     }
 
     /// Removes everything that was made for an agreement that did not come about.

@@ -18,6 +18,7 @@ use descent_core::{
 use crate::render::{self, Line, Meaning, Page};
 use descent_engine::ops::{align::agreement_view::AgreementView, compare::OFFERS_MAX, evaluate};
 use descent_system::phrase;
+use descent_workspace::{CarriedDirs, CopyWay};
 
 /// Columns of a page.
 pub(super) const WIDTH: usize = 80;
@@ -305,7 +306,23 @@ fn places(page: &mut Page, shown: &AgreementView, project: &Path, dir: &Path) {
         let words = format!("it took {took}; it runs in every fresh checkout that decides");
         prose(page, "setup: ", &words);
     }
+    if let Some(carried) = &shown.carried {
+        prose(page, "carries along: ", &phrase::visible(&of_carried(carried)));
+    }
     shown.notes.iter().flat_map(|note| note.lines()).for_each(|line| page.whole(Line::of(line)));
+}
+
+/// Build state that trees begin with.
+fn of_carried(carried: &CarriedDirs) -> String {
+    let dirs = carried.dirs.join(", ");
+    let size = phrase::megabytes(carried.bytes);
+    match carried.how {
+        CopyWay::TooLarge => format!("nothing: {dirs} has {size}, too much to be copied here"),
+        CopyWay::Reflink => {
+            format!("{dirs}: {size} by reflink; verdicts that decide are taken cold")
+        }
+        CopyWay::Copy => format!("{dirs}: {size} by copy; verdicts that decide are taken cold"),
+    }
 }
 
 /// A person in a directory below may take that one for the place.

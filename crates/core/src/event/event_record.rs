@@ -169,6 +169,7 @@ mod tests {
                 ignored: "target/ (ignored by git)".into(),
                 others: "vendor (a repository of its own)".into(),
             },
+            is_warm: true,
             usage: Usage {
                 calls: 3,
                 tokens: Tokens::new(1_000, 200, 30),

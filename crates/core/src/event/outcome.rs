@@ -47,6 +47,8 @@ record! {
         /// The files that it changed, also if it failed; as many as are named at most
         filled changed: Arc<Vec<String>>,
         filled not_taken: NotTaken = NotTaken::default(),
+        /// Its tree began with build state of an earlier one
+        filled is_warm: bool,
         filled usage: Usage,
         /// The tools that it called, at most 50
         filled tried: Vec<ToolCall>,
@@ -119,6 +121,7 @@ impl Outcome {
             made: None,
             changed: Arc::default(),
             not_taken: NotTaken::default(),
+            is_warm: false,
             usage: Usage::default(),
             tried: Vec::new(),
             agent_end: None,
@@ -223,6 +226,9 @@ pub struct Leftovers {
     pub used: Vec<(AttemptId, Usage)>,
     /// Commits that the state names and the repository has lost.
     pub gone: BTreeSet<CommitId>,
+    /// Trees of attempts begin with build state.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub is_warm: bool,
 }
 
 /// Faults of one value that are kept at most.

@@ -216,14 +216,21 @@ pub(super) fn turns_left(seen: &Facts, measure: &Measure) -> BigUint {
 /// The fewest failures after which anything may rest, known or still to be planned.
 fn after(seen: &Facts) -> Option<u32> {
     let (graph, state) = (&seen.graph, &seen.state);
-    let constraints = &state.objective.constraints;
     let may_come = graph.plans().next().is_some() || changes_left(state) > 0;
     let unknown = [true, false].into_iter().filter(|_| may_come);
-    let unknown = unknown.filter_map(|is_action| constraints.rests_after(is_action));
+    let unknown = unknown.filter_map(|is_action| rests_after(state, is_action));
     let tasks = graph.tasks().filter_map(|x| state.atom(graph.id(x))?.task());
     let known = tasks.filter(|task| task.spec.effect.is_in_tree());
-    let known = known.filter_map(|task| constraints.rests_after(task.spec.action.is_some()));
+    let known = known.filter_map(|task| rests_after(state, task.spec.action.is_some()));
     known.chain(unknown).min()
+}
+
+/// The failures after which a task rests. An action whose only attempt left is a cold one rests too.
+fn rests_after(state: &State, is_action: bool) -> Option<u32> {
+    let constraints = &state.objective.constraints;
+    let waits_for_cold = state.run.cold_tries && is_action && constraints.rest != Some(false);
+    let before_cold = waits_for_cold.then(|| constraints.max_attempts(is_action));
+    before_cold.into_iter().chain(constraints.rests_after(is_action)).min()
 }
 
 fn counted(seen: &Facts, count: impl Fn(&Task) -> u64) -> u64 {

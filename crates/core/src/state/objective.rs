@@ -91,6 +91,11 @@ record! {
         filled link: Vec<String>,
         /// what makes a new workspace ready
         filled setup: Setup = Setup::default(),
+        /// whether trees begin with build state
+        ///
+        /// `on`: attempts and candidates begin with what a checkout built before, in directories that git ignores. The
+        /// verdicts that decide never do. `off`: everything is built anew each time
+        optional warm: WarmUse = WarmUse::On,
         /// variables passed on beside others
         ///
         /// The default list is passed on anyway
@@ -209,12 +214,13 @@ record! {
     pub struct Setup {
         /// a command that runs once in each new workspace
         ///
-        /// It runs again in a workspace that is kept for checks, whenever the tree differs from that of its last run. Its
-        /// changes are no part of a step's change
+        /// It runs again in a workspace that is kept, or begins with build state, if what it reads differs. Its changes are
+        /// no part of a step's change
         optional(Fields::command) run: String,
         /// the only files that it reads
         ///
-        /// Globs. In a kept workspace, only a change of these files runs it again
+        /// Globs. Unless given: lock files, what they are made from, and files that the command names; the whole tree if
+        /// there are none
         filled inputs: Vec<String>,
         /// ignored paths that checkouts keep
         ///
@@ -264,6 +270,15 @@ words! {
     pub enum OnStuck {
         Ask = "ask",
         Abandon = "abandon",
+    }
+}
+
+words! {
+    pub enum WarmUse {
+        /// Trees begin with what a checkout built before
+        On = "on",
+        /// Everything is built anew
+        Off = "off",
     }
 }
 

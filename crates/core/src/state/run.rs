@@ -68,6 +68,8 @@ record! {
         filled[internal] answers: bool,
         /// Whether an agent may put the results of a phase in short: one had that role when the run started
         filled[internal] summarises: bool,
+        /// Whether an action that failed on build state of an earlier tree is made once more without it
+        filled[internal] cold_tries: bool,
         /// The question in flight to a judging role
         optional[internal] consult: Consult,
         /// The newest 50 ratings of judges, oldest first

@@ -244,10 +244,11 @@ pub(super) fn fail(
         return;
     };
     transaction.run().iteration += 1;
-    let Some(most) = transaction
+    let state = &transaction.state;
+    let limits = transaction
         .task_of(&intent.atom)
-        .map(|task| measure::attempts_max(&transaction.state, task))
-    else {
+        .map(|task| (measure::attempts_max(state, task), measure::has_cold_try(state, task)));
+    let Some((most, has_cold_try)) = limits else {
         return;
     };
     let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
@@ -257,8 +258,11 @@ pub(super) fn fail(
     // If all attempts are used, this was a repair; repairs have a limit of their own.
     let is_repair = tried.attempts >= most;
     tried.attempts += u32::from(!is_repair);
-    let left = if for_good { 0 } else { most.saturating_sub(tried.attempts) };
-    if for_good || left == 0 && !is_repair {
+    let left = most.saturating_sub(tried.attempts);
+    // A failure without build state needs no confirmation.
+    let is_decided = for_good || left == 1 && has_cold_try && !failure.outcome.is_warm;
+    let left = if is_decided { 0 } else { left };
+    if is_decided || left == 0 && !is_repair {
         tried.ended = Some(TryEnd::Failed(failure.class));
     }
     if !is_repair {

@@ -271,7 +271,7 @@ fn because(transaction: &Transaction, blocked: &BlockCause) -> String {
     match blocked {
         BlockCause::Undecided => "nothing was chosen".to_string(),
         BlockCause::Failed(x) => transaction.graph.id(*x).to_string() + " failed for good",
-        BlockCause::Resting(x) => transaction.graph.id(*x).to_string() + " fails alike, and rests",
+        BlockCause::Resting(x) => transaction.graph.id(*x).to_string() + " rests",
         BlockCause::Refuted => "the base case does not hold".to_string(),
     }
 }

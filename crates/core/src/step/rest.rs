@@ -1,4 +1,4 @@
-//! Rests: an atom that fails alike is set aside in its context while other choices are left (contract §9.34).
+//! Rests: an atom that fails alike, or in a tree with build state of an earlier one, is set aside in its context while other choices are left (contract §9.34).
 //!
 //! Invariant: a rest closes no context and takes no attempt, and there is one in each context at most. So the search stays
 //! complete, and the measure is as it was.
@@ -9,13 +9,16 @@ use super::transaction::Transaction;
 use crate::{
     event::Event,
     id::{AtomId, Digest},
-    search,
+    measure, search,
     state::{
         Intent, State, Task,
         atom::{AlikeFailures, Rest},
         record::Choices,
     },
 };
+
+/// Failures after which an action rests whose only attempt left confirms them.
+const ONLY_COLD: u32 = 1;
 
 /// Counts a failure with those before it that are alike. Sets the atom aside where they are enough, and another selection is
 /// left.
@@ -33,8 +36,9 @@ pub(super) fn note(transaction: &mut Transaction, intent: &Intent, mark: Digest)
     let times = before.map_or(0, |before| before.times) + 1;
     tried.alike = Some(AlikeFailures { mark, times, extra: Default::default() });
     let n = tried.attempts;
+    let is_in_doubt = after == ONLY_COLD;
     if times >= after
-        && is_in_force(transaction, intent)
+        && (is_in_doubt || is_in_force(transaction, intent))
         && !is_bound(transaction)
         && has_choice(transaction, intent)
     {
@@ -54,7 +58,13 @@ fn rests_after(transaction: &Transaction, intent: &Intent) -> Option<u32> {
     let task = transaction.task_of(&intent.atom)?;
     let is_plan = transaction.plan_of(&intent.atom).is_some();
     let may_rest = !is_plan && task.spec.effect.is_in_tree();
-    let constraints = &transaction.state.objective.constraints;
+    let (state, constraints) = (&transaction.state, &transaction.state.objective.constraints);
+    let tried = task.tried(&intent.context).map_or(0, |tried| tried.attempts);
+    let is_only_cold_left =
+        measure::has_cold_try(state, task) && tried + 1 == measure::attempts_max(state, task);
+    if is_only_cold_left && constraints.rest != Some(false) {
+        return Some(ONLY_COLD).filter(|_| may_rest);
+    }
     constraints.rests_after(task.spec.action.is_some()).filter(|_| may_rest)
 }
 

@@ -62,6 +62,8 @@ pub(super) fn started(
     let summarises = agents.in_role(Role::Summarise).is_some();
     let refines = agents.refines(profile::judging(&transaction.state));
     let notebook = transaction.run();
+    // It never ends: an attempt that was granted stays.
+    notebook.cold_tries |= left.is_warm;
     notebook.epoch = Epoch(notebook.epoch.0 + 1);
     let epoch = notebook.epoch;
     let goes_on = |intent: &&mut Intent| left.continued.contains(&intent.id);

@@ -8,6 +8,7 @@ use descent_core::{
     doc,
     event::{AgentEnd, ConsultAnswer, ConsultEnd, Input, Merge, Outcome, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
+    measure,
     state::{Consult, Intent, ResultCommit, Role},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
     world::World,
@@ -187,9 +188,20 @@ impl Sim<'_> {
         } else if node.kind == Kind::Plan {
             self.planned(x, intent)
         } else {
-            outcome(i32::from(!node.has_check && !self.succeeds(intent)))
+            self.acted(intent, node.has_check)
         };
         ended(intent, outcome)
+    }
+
+    /// The end of an action or of a worker's task.
+    fn acted(&mut self, intent: &Intent, has_check: bool) -> Outcome {
+        let state = &self.world.state;
+        let task = state.atom(&intent.atom).and_then(|atom| atom.task()).expect("a task");
+        let is_warm =
+            measure::has_cold_try(state, task) && !measure::decides_alone(state, task, intent.n);
+        let is_stale = is_warm && self.rng.percent(self.faults.stale);
+        let fails = !has_check && (is_stale || !self.succeeds(intent));
+        Outcome { is_warm, ..outcome(i32::from(fails)) }
     }
 
     /// The fragment that a planner prints in this round; beyond its rounds, the one that it printed before.
@@ -237,7 +249,8 @@ impl Sim<'_> {
             }
         };
         let choices: BTreeMap<usize, usize> = intent.choices.iter().filter_map(pair).collect();
-        self.model.succeeds(x, intent.n, |group| choices.get(&group).copied())
+        let n = intent.n.min(self.model.max_attempts);
+        self.model.succeeds(x, n, |group| choices.get(&group).copied())
     }
 
     fn merge(&mut self, intent: &Intent, onto: Option<CommitId>) -> Input {

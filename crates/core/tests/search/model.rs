@@ -53,6 +53,8 @@ pub(crate) struct Model {
     /// Its planners print something new whenever they are asked.
     pub(crate) plans_for_ever: bool,
     pub(crate) max_attempts: u32,
+    /// Tasks without a check have an action, which is tried on build state first.
+    pub(crate) acts: bool,
     /// Further constraints, as JSON members.
     pub(crate) constraints: String,
 }
@@ -317,7 +319,10 @@ impl Model {
             }
             Kind::Task => {
                 let id = &node.id;
-                format!(r#"{{"kind": "task", "description": "do {id}", "depends_on": {deps}}}"#)
+                let action = if self.acts { r#", "action": {"run": "act"}"# } else { "" };
+                format!(
+                    r#"{{"kind": "task", "description": "do {id}", "depends_on": {deps}{action}}}"#
+                )
             }
         }
     }

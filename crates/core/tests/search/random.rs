@@ -20,6 +20,7 @@ pub(crate) const STORMY: Faults = Faults {
     conflict: 5,
     unknown: 5,
     left_over: 20,
+    stale: 0,
     broken: 0,
     moved: 0,
     reads_back: false,

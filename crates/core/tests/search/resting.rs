@@ -112,6 +112,28 @@ fn with_planning_steps_rests_take_no_solution_away() {
     agree(seeds(150_000, 50), 40, Faults::default());
 }
 
+#[test]
+fn a_failure_on_build_state_closes_no_choice() {
+    let (mut completed, mut rested) = (0, 0);
+    for seed in seeds(160_000, 120) {
+        let mut model = stubborn(seed, if seed % 2 == 0 { 0 } else { 40 });
+        (model.acts, model.max_attempts) = (true, 1 + u32::try_from(seed % 2).expect("small"));
+        let expected = if model.is_solvable() { "completed" } else { "exhausted" };
+        for (stale, faults) in [(60, Faults::default()), (30, STORMY)] {
+            let faults = Faults { stale, ..faults };
+            let mut sim =
+                Sim::new(&model, seed, 1 + u32::try_from(seed % 3).expect("small"), faults);
+            assert_eq!(sim.run(), expected, "seed {seed}, {stale}\n{}", sim.story);
+            sim.check_counts();
+            let (made, most) = starts(&sim);
+            assert!(made <= most || sim.started > 1 || sim.moves > 0, "{made} starts of {most}");
+            rested += usize::from(rests(&sim) > 0);
+        }
+        completed += usize::from(expected == "completed");
+    }
+    assert!(completed > 10 && rested > 40, "{completed} completed, {rested} rested");
+}
+
 /// Shares in a hundred of choices that are good, hard and doomed, and how often a failure of each repeats, in a thousand.
 struct Family {
     name: &'static str,

@@ -36,6 +36,8 @@ pub(crate) struct Faults {
     pub(crate) unknown: usize,
     /// A warm verdict on the base case is the wrong one.
     pub(crate) left_over: usize,
+    /// An action fails for build state of an earlier tree alone.
+    pub(crate) stale: usize,
     /// The output of an attempt cannot be checked out.
     pub(crate) broken: usize,
     /// The person's tree moves on, and a redirect takes it in; a few times at most.
@@ -54,6 +56,7 @@ pub(crate) const CALM: Faults = Faults {
     conflict: 0,
     unknown: 0,
     left_over: 0,
+    stale: 0,
     broken: 0,
     reads_back: false,
 };
@@ -195,7 +198,7 @@ impl<'m> Sim<'m> {
     }
 
     pub(crate) fn begin(&mut self) {
-        self.begin_with(Leftovers::default());
+        self.begin_with(Leftovers { is_warm: self.model.acts, ..Leftovers::default() });
     }
 
     pub(crate) fn begin_with(&mut self, left: Leftovers) {
@@ -413,7 +416,8 @@ impl<'m> Sim<'m> {
             }
             let rounds = plan.and_then(|plan| plan.grant.as_ref()?.rounds);
             assert!(
-                *count <= self.model.max_attempts * rounds.unwrap_or(1),
+                *count
+                    <= (self.model.max_attempts + u32::from(self.model.acts)) * rounds.unwrap_or(1),
                 "{count} attempts of {context:?}"
             );
         }

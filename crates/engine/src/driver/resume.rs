@@ -60,7 +60,9 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
         let finished: Vec<(AttemptId, Outcome)> =
             whole.map(|(intent, outcome)| (intent.id.clone(), outcome)).collect();
         let went_on = going_on(&state, &place, &agents, &workspaces, &finished);
+        let carried = workspaces.trees().map_or(Ok(None), |trees| trees.carried())?;
         let left = Leftovers {
+            is_warm: carried.is_some_and(|carried| carried.are_carried()),
             finished,
             continued: went_on.keys().cloned().collect(),
             used: agent::told_so_far(&attempts, &state.run.in_flight),

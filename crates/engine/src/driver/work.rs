@@ -16,6 +16,7 @@ use descent_core::{
     desired::Work,
     event::{Input, Merge, Product},
     id::{CommitId, UnixMillis},
+    measure,
     state::{Intent, ResultCommit, Role, State},
     world::{Session, World, earlier},
 };
@@ -39,10 +40,10 @@ use descent_process::orphans;
 use descent_store::{StatePlace, evidence};
 use descent_system::failure::Failure;
 use descent_workspace::{
-    self as workspace, KeptPatch, LandingSpec, WorkspaceError, Workspaces, Worktrees,
+    self as workspace, KeptPatch, LandingSpec, Warmth, WorkspaceError, Workspaces, Worktrees,
 };
 
-pub(crate) use measuring::{ReadyCheckout, prepare_checkout};
+pub(crate) use measuring::{CheckTree, PrepareContext, ReadyCheckout, prepare_checkout};
 
 /// The one executor that touches the project's repository and this machine.
 impl Executor for RealExecutor {
@@ -243,6 +244,16 @@ impl Attempting {
         let own_ms = task.and_then(|task| task.spec.timeout.as_ref()).map(|length| length.ms);
         let ms = own_ms.unwrap_or_else(|| state.objective.constraints.attempt_timeout_ms());
         Duration::from_millis(ms)
+    }
+
+    /// Whether its tree may begin with build state of an earlier one.
+    fn warmth(&self) -> Warmth {
+        let (state, intent) = (&self.world.state, &self.intent);
+        let task = state.atoms.get(&intent.atom).and_then(|atom| atom.task());
+        match task {
+            Some(task) if measure::decides_alone(state, task, intent.n) => Warmth::Cold,
+            _ => Warmth::Warm,
+        }
     }
 
     /// By which it is made: its action, or the agent of its role.

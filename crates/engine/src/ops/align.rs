@@ -25,21 +25,7 @@ use super::{
 use crate::survey::{self, Survey};
 use descent_store::{LoadedState, StatePlace, Store, StoreError};
 use descent_system::failure::{Failure, exit, quoted};
-use descent_workspace::{self as workspace, Size, Workspaces, git::Git, size_of};
-
-/// Files that say what a package manager installs.
-const LOCK_FILES: [&str; 10] = [
-    "package-lock.json",
-    "yarn.lock",
-    "pnpm-lock.yaml",
-    "bun.lock",
-    "composer.lock",
-    "Gemfile.lock",
-    "poetry.lock",
-    "uv.lock",
-    "requirements.txt",
-    "go.sum",
-];
+use descent_workspace::{self as workspace, LOCK_FILES, Size, Workspaces, git::Git, size_of};
 
 /// Directories that package managers install into.
 const PACKAGES: [&str; 5] = ["node_modules", ".venv", "venv", "vendor", "env"];
@@ -82,13 +68,9 @@ impl<'a> AgreementDraft<'a> {
         compare::forget_baselines(&mut state);
         let start = workspaces.snapshot()?;
         let commit = start.as_ref().map(|start| &start.commit);
-        Ok(Self {
-            comparison: bench.compare(&state, &workspaces, commit).await?,
-            state,
-            workspaces,
-            start,
-            bench,
-        })
+        let comparison = bench.compare(&state, &workspaces, commit).await?;
+        comparison.note_carried(&mut state);
+        Ok(Self { comparison, state, workspaces, start, bench })
     }
 
     /// Evaluates the checks in a fresh checkout again, under other constraints; an error leaves the draft as it was.
@@ -100,6 +82,7 @@ impl<'a> AgreementDraft<'a> {
         let mut comparison = self.comparison.clone();
         let commit = self.start.as_ref().map(|start| &start.commit);
         self.bench.measure_fresh(&state, &workspaces, commit, &mut comparison).await?;
+        comparison.note_carried(&mut state);
         (self.state, self.workspaces, self.comparison) = (state, workspaces, comparison);
         Ok(())
     }

@@ -28,7 +28,7 @@ use descent_system::{
     clock,
     failure::{Failure, exit, quoted},
 };
-use descent_workspace::{Checkout, Workspaces, Worktrees};
+use descent_workspace::{CarriedDirs, Checkout, Warmth, Workspaces, Worktrees};
 
 /// The time for all checks of single atoms together.
 const HOLDING_MAX: Duration = Duration::from_secs(30);
@@ -51,6 +51,8 @@ pub struct CheckoutComparison {
     pub advice: Vec<Advice>,
     /// The duration of `setup` in the fresh checkout.
     pub setup_ms: Option<u64>,
+    /// The build state that trees will begin with.
+    pub carried: Option<CarriedDirs>,
     /// Atoms whose own checks hold in the fresh checkout, before anything was done.
     pub holding: BTreeSet<AtomId>,
     /// The verdicts in the fresh checkout by the key of a leaf: all of the base case, and those of atoms that were
@@ -63,6 +65,13 @@ impl CheckoutComparison {
     pub fn differ(&self) -> bool {
         let mut pairs = self.here.iter().zip(&self.fresh);
         pairs.any(|(here, fresh)| here.verdict != fresh.verdict)
+    }
+
+    /// Has the bound count what actions are made once more for, where trees begin with build state.
+    pub(super) fn note_carried(&self, state: &mut State) {
+        if self.carried.as_ref().is_some_and(CarriedDirs::are_carried) {
+            Arc::make_mut(&mut state.run).cold_tries = true;
+        }
     }
 
     /// Titles of the checks that failed in the fresh checkout.
@@ -109,7 +118,7 @@ impl CheckBench<'_> {
         if let Some(trees) = trees {
             trees.refuse_ways_back(start)?;
         }
-        let prepared = match self.checkout(workspaces, start.cloned()).await {
+        let prepared = match self.warm_checkout(workspaces, start).await {
             Ok(prepared) => prepared,
             Err(mut failure) => {
                 let lacking = self.lacked(workspaces, true)?.into_iter();
@@ -146,7 +155,25 @@ impl CheckBench<'_> {
         advice.extend(changed);
         advice.extend(self.advise(state, workspaces, comparison, &seen)?);
         comparison.advice = advice;
+        if let (Some(trees), Some(start)) = (workspaces.trees(), start) {
+            trees.keep_warm(Checkout::Judging, start)?;
+            comparison.carried = trees.carried()?;
+        }
         Ok(())
+    }
+
+    /// With the person's build state, unless `setup` fails on that.
+    async fn warm_checkout(
+        &self,
+        workspaces: &Workspaces,
+        start: Option<&CommitId>,
+    ) -> Result<Option<ReadyCheckout>, Failure> {
+        match self.checkout(workspaces, start.cloned(), Warmth::Warm).await {
+            Err(failure) if failure.is_of_setup => {
+                self.checkout(workspaces, start.cloned(), Warmth::Cold).await
+            }
+            prepared => prepared,
+        }
     }
 
     /// The paths that jobs do not find in the fresh checkout; directories of packages only where a check fails there.

@@ -13,12 +13,12 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::driver::{self, ReadyCheckout};
+use crate::driver::{self, CheckTree, PrepareContext, ReadyCheckout};
 use descent_process::{self as process, Programs, environment::Environment};
 use descent_store::StatePlace;
 use descent_system::failure::Failure;
 use descent_workspace::{
-    Checkout, Workspaces, Worktrees,
+    Checkout, Warmth, Workspaces, Worktrees,
     git::Stamps,
     verify::{self, MeasureContext},
 };
@@ -65,31 +65,31 @@ impl CheckBench<'_> {
             Some(commit) => workspaces.tree_of(commit)?,
             None => None,
         };
-        let Some(ready) = self.checkout(workspaces, commit).await? else {
+        let Some(ready) = self.checkout(workspaces, commit, Warmth::Cold).await? else {
             return Ok(Vec::new());
         };
         let seen = self.leaves(state, &ready.at, None, on_check).await?;
         Ok(judged(state, &seen, tree.as_ref()))
     }
 
-    /// A clean checkout of a commit, after its `setup`; `None` if that was cancelled.
+    /// A clean checkout of a commit, after its `setup`; `None` if that was cancelled. A warm one begins with the person's
+    /// build state.
     pub async fn checkout(
         &self,
         workspaces: &Workspaces,
         commit: Option<CommitId>,
+        warmth: Warmth,
     ) -> Result<Option<ReadyCheckout>, Failure> {
         process::prepare()?;
         let mark = self.mark();
-        let made = driver::prepare_checkout(
-            workspaces,
-            Checkout::Judging,
-            commit,
-            self.environment,
-            self.programs,
-            &mark,
-            self.cancel,
-        );
-        made.await?.or_fail(workspaces)
+        let bench = PrepareContext {
+            env: self.environment,
+            programs: self.programs,
+            mark: &mark,
+            cancel: self.cancel,
+        };
+        let tree = CheckTree { kind: Checkout::Judging, commit, warmth };
+        driver::prepare_checkout(workspaces, tree, &bench).await?.or_fail(workspaces)
     }
 
     /// Measures every leaf of the base case in one directory, in the order written, up to one that is cut off. `files`

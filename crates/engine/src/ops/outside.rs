@@ -26,7 +26,9 @@ use descent_agent::{
 use descent_process::{self as process, environment, environment::Environment};
 use descent_store::StatePlace;
 use descent_system::{failure::Failure, files};
-use descent_workspace::{Checkout, Size, WorkspaceError, Workspaces, cache_dir, git::Git, size_of};
+use descent_workspace::{
+    Checkout, Size, Warmth, WorkspaceError, Workspaces, cache_dir, git::Git, size_of,
+};
 
 /// A question to an agent, with the form of its answer.
 #[derive(Debug)]
@@ -200,7 +202,7 @@ impl QuestionRoom {
         let workspaces = Workspaces::open(&place, &lineage, &constraints)?;
         let workspaces = self.workspaces.insert(workspaces);
         let start = workspaces.snapshot()?.map(|start| start.commit);
-        let made = workspaces.for_checks(Checkout::Consult, start.as_ref())?;
+        let made = workspaces.for_checks(Checkout::Consult, start.as_ref(), Warmth::Cold)?;
         Ok(Some(made.path))
     }
 

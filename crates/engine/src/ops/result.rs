@@ -226,6 +226,10 @@ pub fn apply(
     let report = result.bring(to, is_dry)?;
     if !is_dry && report.is_home() {
         workspace::note_applied(store.place(), &loaded.state.lineage, &result.head);
+        // The lease is held, so nobody works in these trees.
+        if writes && result.status == RunStatus::Completed {
+            result.trees.keep_result_alone()?;
+        }
     }
     Ok(Some((result, report)))
 }

@@ -7,7 +7,7 @@
 use std::{
     ffi::{OsStr, OsString},
     os::unix::ffi::{OsStrExt, OsStringExt},
-    path::{Path, PathBuf},
+    path::Path,
 };
 
 use descent_core::id::{CommitId, Digest};
@@ -18,6 +18,7 @@ use super::{
     git_disk,
     index::PrivateIndex,
     not_taken,
+    source_times::SourceTimes,
     status::{GITLINK, Link, OWN_DIR, is_within},
     trees::{SAVED_DIR, Tree},
 };
@@ -33,19 +34,18 @@ pub enum Leftovers {
 
 impl Git {
     /// Makes or repairs the tree at `at`, an absolute path that we may wipe, so that its files are
-    /// the commit's. `keep` are paths in it, absolute or relative, that stay as they are. A tree
-    /// that has to be made anew loses them too.
+    /// the commit's, with the recorded times.
     pub fn checkout(
         &self,
         at: &Path,
         commit: &CommitId,
         leftovers: Leftovers,
-        keep: &[PathBuf],
+        times: Option<&SourceTimes>,
     ) -> Result<(), GitError> {
         self.check_place(at)?;
         let tree = self.tree(at);
         if tree.is_whole() {
-            match self.bring_to(&tree, commit, leftovers, keep) {
+            match self.bring_to(&tree, commit, leftovers, times) {
                 Err(error) if error.is_local() => {}
                 done => return done,
             }
@@ -56,7 +56,7 @@ impl Git {
         }
         tree.make(commit)?;
         self.write_files(&tree, commit).or_else(|error| self.require(commit).and(Err(error)))?;
-        self.end_checkout(&tree, commit, leftovers)
+        self.end_checkout(&tree, commit, leftovers, times)
     }
 
     /// # Errors
@@ -106,7 +106,7 @@ impl Git {
         tree: &Tree<'_>,
         commit: &CommitId,
         leftovers: Leftovers,
-        keep: &[PathBuf],
+        times: Option<&SourceTimes>,
     ) -> Result<(), GitError> {
         tree.tidy()?;
         self.write_files(tree, commit)?;
@@ -114,15 +114,11 @@ impl Git {
         if leftovers == Leftovers::RemoveAll {
             clean = clean.arg("-x");
         }
-        for path in keep {
-            let path = path.strip_prefix(tree.at()).unwrap_or(path);
-            clean = clean.arg("-e").arg(as_pattern(path));
-        }
         clean.ok()?;
         if leftovers == Leftovers::RemoveAll {
-            not_taken::remove_below(tree.at(), keep)?;
+            not_taken::remove_below(tree.at())?;
         }
-        self.end_checkout(tree, commit, leftovers)
+        self.end_checkout(tree, commit, leftovers, times)
     }
 
     fn write_files(&self, tree: &Tree<'_>, commit: &CommitId) -> Result<(), GitError> {
@@ -153,9 +149,13 @@ impl Git {
         tree: &Tree<'_>,
         commit: &CommitId,
         leftovers: Leftovers,
+        times: Option<&SourceTimes>,
     ) -> Result<(), GitError> {
         let saved = tree.admin().join(SAVED_DIR);
         self.fill_modules(tree.at(), &tree.index(), &saved, leftovers, DEPTH_MAX)?;
+        if let Some(times) = times {
+            self.settle_times(tree, commit, times)?;
+        }
         tree.record_commit(commit)
     }
 }

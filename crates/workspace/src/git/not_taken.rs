@@ -285,17 +285,10 @@ fn is_opened(name: &OsString) -> bool {
     OPENED.iter().any(|opened| name == opened)
 }
 
-/// Removes pipes, sockets and devices, which no clean of git's touches: it does not see them. Below `keep` it removes
-/// those that git would wait for.
-pub(super) fn remove_below(tree: &Path, keep: &[PathBuf]) -> Result<(), GitError> {
-    let kept: Vec<&Path> =
-        keep.iter().map(|path| path.strip_prefix(tree).unwrap_or(path)).collect();
+/// Removes pipes, sockets and devices, which no clean of git's touches: it does not see them.
+pub(super) fn remove_below(tree: &Path) -> Result<(), GitError> {
     in_each_dir(tree, |dir, special| {
-        let is_kept = |name: &OsString| {
-            let path = dir.join(name);
-            !is_opened(name) && kept.iter().any(|kept| path.starts_with(kept))
-        };
-        let mut odd = special.iter().filter(|name| !is_kept(name));
+        let mut odd = special.iter();
         odd.try_for_each(|name| git_disk::remove_tree(&tree.join(dir).join(name)))
     })
 }

@@ -165,7 +165,7 @@ impl Git {
     }
 
     /// A record of each file of a commit: mode, kind, id and path.
-    fn files_of(&self, commit: &CommitId) -> Result<Vec<u8>, GitError> {
+    pub(super) fn files_of(&self, commit: &CommitId) -> Result<Vec<u8>, GitError> {
         let call = self.call("ls-tree").args(["-r", "-z", "--full-tree"]);
         call.id("", commit.as_str(), "").ok()
     }

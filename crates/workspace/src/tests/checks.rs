@@ -9,7 +9,7 @@ fn setting_up(command: &str) -> Constraints {
 }
 
 fn warm(w: &Worktrees, commit: &CommitId) -> WorkDir {
-    w.for_checks(Checkout::Verify, Some(commit)).unwrap()
+    w.for_checks(Checkout::Verify, Some(commit), Warmth::Cold).unwrap()
 }
 
 #[test]
@@ -17,11 +17,11 @@ fn the_tree_for_checks_keeps_ignored_files_and_nothing_else() {
     let world = World::new();
     let w = world.open(&Constraints::default());
     let base = start(&w);
-    let made = w.for_checks(Checkout::Verify, Some(&base)).unwrap();
+    let made = w.for_checks(Checkout::Verify, Some(&base), Warmth::Cold).unwrap();
     put(made.path.join("build/cache"), "warm\n");
     put(made.path.join("left.txt"), "left\n");
     put(made.path.join("a.txt"), "spoiled\n");
-    w.for_checks(Checkout::Verify, Some(&base)).unwrap();
+    w.for_checks(Checkout::Verify, Some(&base), Warmth::Cold).unwrap();
     assert_eq!(read(made.path.join("build/cache")), "warm\n");
     assert_eq!(read(made.path.join("a.txt")), "one\n");
     assert!(!made.path.join("left.txt").exists());
@@ -73,7 +73,7 @@ fn a_pristine_tree_is_the_commit_alone_and_new_each_time() {
     let world = World::new();
     let w = world.open(&setting_up("make deps"));
     let base = start(&w);
-    let pristine = || w.for_checks(Checkout::Pristine, Some(&base)).unwrap();
+    let pristine = || w.for_checks(Checkout::Pristine, Some(&base), Warmth::Cold).unwrap();
     let room = pristine();
     put(room.path.join("build/cache"), "old\n");
     put(room.path.join(".env"), "old\n");
@@ -96,7 +96,8 @@ fn of_a_pristine_tree_stays_what_keep_names_and_git_ignores() {
         ["build/deep", "sub/out", "a.txt", "left", "link"].map(Into::into).into();
     let w = world.open(&constraints);
     let base = start(&w);
-    let pristine = |commit| w.for_checks(Checkout::Pristine, Some(commit)).unwrap().path;
+    let pristine =
+        |commit| w.for_checks(Checkout::Pristine, Some(commit), Warmth::Cold).unwrap().path;
     let at = pristine(&base);
     for path in ["build/deep/1", "build/other/2", "sub/out/3", "left/4", "one.log"] {
         put(at.join(path), path);
@@ -118,7 +119,7 @@ fn of_a_pristine_tree_stays_what_keep_names_and_git_ignores() {
 fn in_shared_every_tree_for_checks_is_the_project_itself() {
     let world = World::new();
     let w = world.open_shared();
-    let room = w.for_checks(Checkout::Pristine, None).unwrap();
+    let room = w.for_checks(Checkout::Pristine, None, Warmth::Cold).unwrap();
     assert_eq!((room.path, room.is_new), (world.top(), false));
 }
 
@@ -128,7 +129,7 @@ fn a_tree_for_checks_tells_what_it_shares() {
     put(world.top().join(".env"), "x\n");
     let w = world.open(&linking(&[".env", "absent", "a.txt"]));
     let base = start(&w);
-    w.for_checks(Checkout::Pristine, Some(&base)).unwrap();
+    w.for_checks(Checkout::Pristine, Some(&base), Warmth::Cold).unwrap();
     assert_eq!(w.linked(Checkout::Pristine), [".env"]);
 }
 
@@ -137,7 +138,7 @@ fn the_two_trees_for_checks_are_two_and_set_up_each_for_itself() {
     let world = World::new();
     let w = world.open(&setting_up("make deps"));
     let base = start(&w);
-    let made = |which| w.for_checks(which, Some(&base)).unwrap();
+    let made = |which| w.for_checks(which, Some(&base), Warmth::Cold).unwrap();
     assert_ne!(made(Checkout::Verify).path, made(Checkout::Candidate).path);
     let room = made(Checkout::Candidate);
     w.checks_are_set_up(Checkout::Candidate, &room).unwrap();

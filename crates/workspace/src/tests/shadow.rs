@@ -27,7 +27,7 @@ fn a_plain_directory_has_a_start_attempts_checks_and_a_result() {
     let w = open(&world);
     let from = w.start().unwrap();
     assert_eq!((from.head.clone(), from.dirty), (from.commit.clone(), false));
-    let made = w.for_attempt(0, Some(&from.commit)).unwrap();
+    let made = w.for_attempt(0, Some(&from.commit), Warmth::Cold).unwrap();
     assert_eq!(read(made.path.join("data/x")), "x\n", "linked");
     put(made.path.join("b.txt"), "b\n");
     put(made.path.join("data/y"), "in the linked one\n");
@@ -79,7 +79,7 @@ fn a_project_that_was_moved_keeps_what_was_made_of_it() {
     let w = opened.unwrap().trees().unwrap().clone();
     w.tidy().unwrap();
     assert!(w.is_there(&one).unwrap() && w.start_is_there(&from).unwrap());
-    let made = w.for_attempt(0, Some(&one)).unwrap();
+    let made = w.for_attempt(0, Some(&one), Warmth::Cold).unwrap();
     assert_eq!(read(made.path.join("data/x")), "x\n");
 }
 
@@ -88,7 +88,7 @@ fn what_nothing_came_of_leaves_nothing() {
     let world = plain();
     let w = open(&world);
     let base = start(&w);
-    w.for_checks(Checkout::Verify, Some(&base)).unwrap();
+    w.for_checks(Checkout::Verify, Some(&base), Warmth::Cold).unwrap();
     w.discard().unwrap();
     assert!(!lineage(&world).exists());
 }

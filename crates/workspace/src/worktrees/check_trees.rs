@@ -4,63 +4,109 @@
 //! Invariants: in a pristine tree nothing is left from before but ignored paths that `setup.keep` names, and nothing lies
 //! beside it. In a kept tree `setup` has been run for the very files that it reads; else the tree counts as new.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use descent_core::id::{CommitId, Digest};
 
-use super::{Checkout, Leftovers, Result, WorkDir, WorkspaceError, Worktrees, kept, places};
+use super::{
+    super::is_of_packages, Checkout, Leftovers, Result, Warmth, WorkDir, WorkspaceError, Worktrees,
+    kept, places, warm::BroughtTree,
+};
 
 impl Worktrees {
-    pub fn for_checks(&self, which: Checkout, commit: Option<&CommitId>) -> Result<WorkDir> {
+    pub fn for_checks(
+        &self,
+        which: Checkout,
+        commit: Option<&CommitId>,
+        warmth: Warmth,
+    ) -> Result<WorkDir> {
         let commit = commit.ok_or(WorkspaceError::NoBase)?;
         match which {
             Checkout::Pristine | Checkout::Judging | Checkout::Consult => {
-                self.pristine(which, commit)
+                self.made_anew(which, commit, warmth)
             }
-            Checkout::Verify | Checkout::Candidate => self.warm(which, commit),
+            Checkout::Verify | Checkout::Candidate => self.reused(which, commit, warmth),
         }
     }
 
-    fn warm(&self, which: Checkout, commit: &CommitId) -> Result<WorkDir> {
+    fn reused(&self, which: Checkout, commit: &CommitId, warmth: Warmth) -> Result<WorkDir> {
         let root = self.checks(which)?;
-        let is_reused = root.is_dir();
-        let path = self.bring(&root, commit, Leftovers::KeepIgnored)?;
-        let Some(setup) = &self.setup else {
-            return Ok(WorkDir { is_reused, ..WorkDir::ready(path) });
+        let was_there = root.is_dir();
+        let brought = if !was_there && warmth == Warmth::Warm {
+            let brought = self.bring_warm(&root, commit)?;
+            self.git.mark_setup(&root, brought.set_up.as_deref().unwrap_or_default())?;
+            brought
+        } else {
+            let path = self.bring(&root, commit, Leftovers::KeepIgnored, None)?;
+            BroughtTree { path, is_warm: false, set_up: None }
         };
-        let inputs = self.inputs_of_setup(commit)?;
-        let is_new = self.git.setup_mark(&root) != set_up_by(setup, &inputs).as_bytes();
+        let is_reused = was_there || brought.is_warm;
+        let room = WorkDir { is_reused, ..WorkDir::ready(brought.path) };
+        let Some(mark) = self.mark_of_setup(commit)? else {
+            return Ok(room);
+        };
+        let is_new = self.git.setup_mark(&root) != mark;
         if is_new {
             // Leftovers of a `setup` that is cut off halfway belong to no tree.
             self.git.mark_setup(&root, b"")?;
         }
-        Ok(WorkDir { path, is_new, is_reused, inputs: is_new.then_some(inputs) })
+        Ok(WorkDir { is_new, mark: is_new.then_some(mark), ..room })
     }
 
-    /// The digest of `setup`'s inputs in a commit: the whole tree, unless they are named.
-    fn inputs_of_setup(&self, commit: &CommitId) -> Result<Digest> {
-        if self.setup_inputs.is_empty() {
+    /// The mark of a tree in which `setup` was run for the files that it reads in that commit.
+    pub(super) fn mark_of_setup(&self, commit: &CommitId) -> Result<Option<Vec<u8>>> {
+        let Some(setup) = &self.setup else { return Ok(None) };
+        let inputs = self.inputs_of_setup(setup, commit)?;
+        Ok(Some(format!("{} {inputs}\n", Digest::sha256(setup.as_bytes())).into_bytes()))
+    }
+
+    /// The digest of the files that `setup` reads in a commit: those that are named, else what says what is installed, and
+    /// the files that the command names. The whole tree, if there are none.
+    fn inputs_of_setup(&self, setup: &str, commit: &CommitId) -> Result<Digest> {
+        let words: BTreeSet<&str> =
+            setup.split(|c: char| c.is_whitespace() || "'\"();&|".contains(c)).collect();
+        let is_named = |path: &Path| {
+            let in_project = path.strip_prefix(&self.prefix).unwrap_or(path).to_str();
+            in_project.is_some_and(|path| {
+                words.iter().any(|word| word.strip_prefix("./").unwrap_or(word) == path)
+            })
+        };
+        let is_meant = |path: &Path| match self.setup_inputs.is_empty() {
+            true => is_of_packages(path) || is_named(path),
+            false => self.setup_inputs.is_match(path, &self.prefix),
+        };
+        let meant = self.git.digest_of_files(commit, is_meant)?;
+        if meant == Digest::sha256(b"") {
             return Ok(Digest::sha256(self.tree_of(commit)?.as_str().as_bytes()));
         }
-        let is_meant = |path: &Path| self.setup_inputs.is_match(path, &self.prefix);
-        Ok(self.git.digest_of_files(commit, is_meant)?)
+        Ok(meant)
     }
 
     pub fn checks_are_set_up(&self, which: Checkout, room: &WorkDir) -> Result<()> {
-        let (Some(setup), Some(inputs)) = (&self.setup, &room.inputs) else {
-            return Ok(());
-        };
-        Ok(self.git.mark_setup(&self.checks(which)?, set_up_by(setup, inputs).as_bytes())?)
+        let root = self.checks(which)?;
+        match &room.mark {
+            Some(mark) => Ok(self.git.mark_setup(&root, mark)?),
+            None => self.note_made_by_setup(&root),
+        }
     }
 
-    fn pristine(&self, which: Checkout, commit: &CommitId) -> Result<WorkDir> {
+    fn made_anew(&self, which: Checkout, commit: &CommitId, warmth: Warmth) -> Result<WorkDir> {
         let root = self.checks(which)?;
         let aside = root.parent().unwrap_or(&root).with_extension("kept");
         self.put_aside(&root, &aside)?;
         self.remove_tree(&root)?;
-        let path = self.bring(&root, commit, Leftovers::RemoveAll)?;
+        let brought = match warmth {
+            Warmth::Warm => self.bring_as_here(&root, commit)?,
+            Warmth::Cold => {
+                let path = self.bring(&root, commit, Leftovers::RemoveAll, None)?;
+                BroughtTree { path, is_warm: false, set_up: None }
+            }
+        };
         self.put_back(&root, &aside)?;
-        Ok(WorkDir { path, is_new: true, is_reused: false, inputs: None })
+        Ok(WorkDir { path: brought.path, is_new: true, is_reused: brought.is_warm, mark: None })
     }
 
     fn put_aside(&self, root: &Path, aside: &Path) -> Result<()> {
@@ -130,7 +176,7 @@ impl Worktrees {
         Ok(self.git.remove_worktrees(tree.parent().unwrap_or(tree))?)
     }
 
-    fn checks_root(&self) -> Result<PathBuf> {
+    pub(super) fn checks_root(&self) -> Result<PathBuf> {
         places::checks_of(self.whole_cache(), &self.cache, &self.lineage)
     }
 
@@ -152,9 +198,4 @@ impl Worktrees {
         let _ = root.parent().map(std::fs::remove_dir);
         Ok(())
     }
-}
-
-/// The mark of a tree in which that command was run for these files.
-fn set_up_by(setup: &str, inputs: &Digest) -> String {
-    format!("{} {inputs}\n", Digest::sha256(setup.as_bytes()))
 }

@@ -9,7 +9,7 @@ use descent_minds::prompt::{
     DIFFERENCE_BYTES_MAX, PATCH_BYTES_MAX, PATCHES_MAX, RatedDifference, TreeStart, UnusedChange,
 };
 
-use super::{Result, Worktrees};
+use super::{Result, Warmth, Worktrees};
 use crate::{
     git::{Change, LaySpec},
     globs::Globs,
@@ -80,10 +80,10 @@ impl Worktrees {
     pub fn begin_with(
         &self,
         attempt: &AttemptId,
-        slot: Option<usize>,
+        slot: Option<(usize, Warmth)>,
         onto: &CommitId,
     ) -> Result<TreeStart> {
-        let why = match self.lay(attempt, slot, onto) {
+        let why = match self.lay(attempt, slot.map(|(slot, _)| slot), onto) {
             Ok(None) => return Ok(TreeStart::Laid(attempt.clone())),
             Ok(Some(why)) => why,
             // The repository is in order, and objects of the change are gone.
@@ -92,9 +92,9 @@ impl Worktrees {
             }
             Err(error) => return Err(error),
         };
-        if let Some(slot) = slot {
+        if let Some((slot, warmth)) = slot {
             // An obstacle may have been met half-way.
-            self.for_attempt(slot, Some(onto))?;
+            self.for_attempt(slot, Some(onto), warmth)?;
         }
         Ok(TreeStart::Unused { attempt: attempt.clone(), why })
     }

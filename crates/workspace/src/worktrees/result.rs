@@ -244,7 +244,7 @@ impl Worktrees {
         Ok(())
     }
 
-    fn is_attempt(&self, at: &Path) -> bool {
+    pub(super) fn is_attempt(&self, at: &Path) -> bool {
         let name = at.strip_prefix(&self.cache).ok().and_then(Path::to_str);
         name.is_some_and(|name| name.starts_with(ATTEMPT))
     }
@@ -256,7 +256,7 @@ impl Worktrees {
 
     /// The result as files, for a person to look at.
     pub fn deliver(&self, head: &CommitId) -> Result<PathBuf> {
-        self.bring(&self.cache.join("result"), head, Leftovers::KeepIgnored)
+        self.bring(&self.cache.join("result"), head, Leftovers::KeepIgnored, None)
     }
 
     pub fn result_ref(&self) -> String {

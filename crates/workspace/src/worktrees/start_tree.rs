@@ -69,7 +69,7 @@ impl Worktrees {
             // Objects may lack, and only a checkout tells which are needed.
             self.scratch()?;
             let at = self.cache.join("start");
-            let made = self.git.checkout(&at, &start.commit, Leftovers::RemoveAll, &[]);
+            let made = self.git.checkout(&at, &start.commit, Leftovers::RemoveAll, None);
             self.git.remove_worktree(&at)?;
             made?;
         }

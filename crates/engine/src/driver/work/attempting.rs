@@ -27,7 +27,7 @@ use descent_system::{
     shape::{Shape, ShapeError},
     space,
 };
-use descent_workspace::{self as workspace, MadeChange, MissingPlace};
+use descent_workspace::{self as workspace, MadeChange, MissingPlace, Warmth};
 
 pub(super) async fn attempt(
     a: Attempting,
@@ -37,13 +37,15 @@ pub(super) async fn attempt(
         return keep(a, outcome).await;
     }
     let session = a.executor.sessions.take(&a.intent.id);
-    let mut made = make(&a, session, &cancel).await?;
-    if matches!(made, MadeAttempt::NoSession) {
-        made = make(&a, None, &cancel).await?;
+    let mut warmth = a.warmth();
+    let mut made = make(&a, session, warmth, &cancel).await?;
+    while let MadeAttempt::Again(next) = made {
+        warmth = next.min(warmth);
+        made = make(&a, None, warmth, &cancel).await?;
     }
     match made {
         MadeAttempt::Ended(outcome) => keep(a, *outcome).await,
-        MadeAttempt::Cancelled | MadeAttempt::NoSession => Ok(None),
+        MadeAttempt::Cancelled | MadeAttempt::Again(_) => Ok(None),
     }
 }
 
@@ -51,14 +53,16 @@ pub(super) async fn attempt(
 enum MadeAttempt {
     Ended(Box<Outcome>),
     Cancelled,
-    /// The agent does not know the session that it should go on with, or its workspace is gone.
-    NoSession,
+    /// It has to begin anew, in a tree of that kind: its agent does not know the session, its workspace is gone, or `setup`
+    /// failed on build state.
+    Again(Warmth),
 }
 
 /// Runs an attempt to its end: in a new workspace, or on in the session and the workspace of before.
 async fn make(
     a: &Attempting,
     session: Option<SessionRecord>,
+    warmth: Warmth,
     cancel: &CancellationToken,
 ) -> Result<MadeAttempt, Failure> {
     let shape = match shape(a).await? {
@@ -74,15 +78,17 @@ async fn make(
         match goes_on && workspaces.is_as_given(slot) {
             true => workspaces.as_left(slot).map(Some),
             false if needs_tree => Ok(None),
-            false => workspaces.for_attempt(slot, base.as_ref()).map(Some),
+            false => workspaces.for_attempt(slot, base.as_ref(), warmth).map(Some),
         }
     });
     let Some(dir) = dir.await? else {
-        return Ok(MadeAttempt::NoSession);
+        return Ok(MadeAttempt::Again(Warmth::Warm));
     };
+    let is_warm = dir.is_reused;
     let setup = executor.workspaces.setup().filter(|_| dir.is_new).map(str::to_owned);
     let has_setup = setup.is_some();
-    let (start, laid) = if goes_on { (TreeStart::Clean, Vec::new()) } else { start(a).await? };
+    let (start, laid) =
+        if goes_on { (TreeStart::Clean, Vec::new()) } else { start(a, warmth).await? };
     let told = told(a, start, dir.path.clone()).await?;
     let before = agent::kept_usage(&executor.place.attempts(), &a.intent).unwrap_or_default();
     let usage = LiveUsage::new(maker.price(), before);
@@ -108,9 +114,10 @@ async fn make(
     let inputs = match agent::begin(&attempt, cancel).await? {
         Begun::Ready(inputs) => inputs,
         Begun::Cancelled => return Ok(MadeAttempt::Cancelled),
+        Begun::Failed(_) if is_warm => return Ok(MadeAttempt::Again(Warmth::Cold)),
         Begun::Failed(failed) => return Ok(ended(a, without_room(*failed, [&cwd, &own]))),
     };
-    if has_setup && !a.is_thinking() {
+    if (has_setup || is_warm) && !a.is_thinking() {
         note_setup(a, laid).await?;
     }
     let made = tokio::select! {
@@ -118,9 +125,10 @@ async fn make(
         never = follow(a, &usage) => match never {},
     };
     let outcome = match made {
-        Ok(Some(outcome)) => without_room(outcome, [&cwd, &own]),
+        Ok(Some(outcome)) => Outcome { is_warm, ..without_room(outcome, [&cwd, &own]) },
         Ok(None) => return Ok(MadeAttempt::Cancelled),
-        Err(AgentError::NoSession) => return Ok(MadeAttempt::NoSession),
+        Err(AgentError::NoSession) if goes_on => return Ok(MadeAttempt::Again(warmth)),
+        Err(AgentError::NoSession) => return Ok(MadeAttempt::Cancelled),
         Err(error) => return Err(error.into()),
     };
     Ok(ended(a, outcome))
@@ -222,7 +230,7 @@ fn not_begun(error: &ShapeError) -> Outcome {
 }
 
 /// Lays the change that the attempt begins with on its tree. Gives its paths where `setup` follows.
-async fn start(a: &Attempting) -> Result<(TreeStart, Vec<PathBuf>), Failure> {
+async fn start(a: &Attempting, warmth: Warmth) -> Result<(TreeStart, Vec<PathBuf>), Failure> {
     let clean = (TreeStart::Clean, Vec::new());
     let (Some(earlier), Some(base)) =
         (earlier::begins_with(&a.world.state, &a.intent), a.intent.base.clone())
@@ -234,9 +242,11 @@ async fn start(a: &Attempting) -> Result<(TreeStart, Vec<PathBuf>), Failure> {
         let Some(trees) = workspaces.trees() else {
             return Ok(clean);
         };
-        let start = trees.begin_with(&earlier, Some(slot), &base)?;
+        let start = trees.begin_with(&earlier, Some((slot, warmth)), &base)?;
         let laid = match (&start, workspaces.setup()) {
-            (TreeStart::Laid(_), Some(_)) => trees.changed_in_slot(slot)?,
+            (TreeStart::Laid(_), setup) if setup.is_some() || warmth == Warmth::Warm => {
+                trees.changed_in_slot(slot)?
+            }
             _ => Vec::new(),
         };
         Ok((start, laid))
@@ -244,7 +254,7 @@ async fn start(a: &Attempting) -> Result<(TreeStart, Vec<PathBuf>), Failure> {
     start.await
 }
 
-/// Notes what `setup` changed, which is no part of the attempt's change.
+/// Notes what `setup` and build state changed, which is no part of the attempt's change.
 async fn note_setup(a: &Attempting, laid: Vec<PathBuf>) -> Result<(), Failure> {
     let (slot, base) = (a.slot, a.intent.base.clone());
     let note =

@@ -39,7 +39,7 @@ use crate::{
 use descent_agent::agent::{self, AttemptJob, ObjectJudge, QUESTION_SLOT, QuestionForm};
 use descent_store as store;
 use descent_system::failure::Failure;
-use descent_workspace::Checkout;
+use descent_workspace::{Checkout, Warmth};
 
 /// A question, with the state that recorded it.
 pub(super) struct Consulting {
@@ -100,8 +100,10 @@ async fn ask(
 ) -> Result<Option<Outcome>, Failure> {
     let executor = &c.executor;
     let (workspaces, commit) = (executor.workspaces.clone(), c.consult.commit.clone());
-    let made =
-        blocking(move || Ok(workspaces.for_checks(Checkout::Consult, commit.as_ref())?)).await?;
+    let made = blocking(move || {
+        Ok(workspaces.for_checks(Checkout::Consult, commit.as_ref(), Warmth::Cold)?)
+    })
+    .await?;
     let tree = made.path;
     let Some((prompt, form)) = question(c, &tree).await? else {
         return Ok(None);

@@ -26,7 +26,7 @@ use descent_system::{
     space,
 };
 use descent_workspace::{
-    Checkout, Workspaces,
+    Checkout, Warmth, Workspaces,
     verify::{self, MeasureContext},
 };
 
@@ -100,22 +100,45 @@ impl Judging {
     /// A checkout with `setup` done. If `setup` fails in a reused one, it is made anew once.
     async fn prepare(
         &self,
-        kind: Checkout,
-        commit: Option<CommitId>,
+        tree: CheckTree,
         cancel: &CancellationToken,
     ) -> Result<CheckoutOutcome, Failure> {
         let RealExecutor { workspaces, environment, programs, .. } = &self.executor;
         let mark = self.mark();
-        let prepare = || {
-            let commit = commit.clone();
-            prepare_checkout(workspaces, kind, commit, environment, &**programs, &mark, cancel)
-        };
-        let prepared = prepare().await?;
+        let bench = PrepareContext { env: environment, programs: &**programs, mark: &mark, cancel };
+        let prepared = prepare_checkout(workspaces, tree.clone(), &bench).await?;
         if let CheckoutOutcome::SetupFailed { is_reused: true, .. } = prepared {
-            self.remove(kind).await?;
-            return prepare().await;
+            self.remove(tree.kind).await?;
+            let cold = CheckTree { warmth: Warmth::Cold, ..tree };
+            return prepare_checkout(workspaces, cold, &bench).await;
         }
         Ok(prepared)
+    }
+
+    /// Keeps what a deciding verdict built for the trees that begin later. Trees whose verdict differed are removed.
+    async fn keep_warm(&self, seen: &[(Digest, Measurement)]) -> Result<(), Failure> {
+        let differs = self.differs_from_warm(seen);
+        let Some(commit) = self.commit.clone() else { return Ok(()) };
+        let keep = move |workspaces: &Workspaces| {
+            let Some(trees) = workspaces.trees() else { return Ok(()) };
+            if differs {
+                trees.forget_warm()?;
+            }
+            trees.keep_warm(Checkout::Pristine, &commit)
+        };
+        with_trees(&self.executor.workspaces, keep).await
+    }
+
+    fn differs_from_warm(&self, seen: &[(Digest, Measurement)]) -> bool {
+        let Some(tree) = self.basis.tree() else { return false };
+        let warm = Basis::Warm(tree.clone());
+        seen.iter().any(|(key, measured)| {
+            let before = self.session.evidence.get(key, &warm);
+            let leaves = self.check.leaves();
+            let rule = leaves.iter().find(|leaf| leaf.key() == *key).and_then(|leaf| leaf.leaf());
+            let now = rule.map(|rule| verdict::of_leaf(rule, measured));
+            before.is_some_and(|before| Some(before.verdict) != now)
+        })
     }
 
     /// Removes the checkout, so that the next one is made anew, and returns its parent directory.
@@ -153,7 +176,7 @@ impl Judging {
         let on_start = if is_the_start {
             CheckoutOutcome::SetupFailed { seen: seen.clone(), is_reused: false }
         } else {
-            self.prepare(Checkout::Pristine, start, cancel).await?
+            self.prepare(CheckTree::cold(Checkout::Pristine, start), cancel).await?
         };
         Ok(match on_start {
             CheckoutOutcome::Cancelled => None,
@@ -194,12 +217,16 @@ async fn judge_in_checkout(
     cancel: &CancellationToken,
 ) -> Result<Option<Input>, Failure> {
     let kind = j.checkout();
-    if matches!((&j.scope, &j.basis), (Scope::Atom(_), Basis::Pristine(_))) {
-        // Nothing of a candidate may be left in it.
-        j.remove(kind).await?;
+    let mut tree = CheckTree { kind, commit: j.commit.clone(), warmth: Warmth::Warm };
+    if matches!(j.basis, Basis::Pristine(_)) {
+        tree.warmth = Warmth::Cold;
+        if kind == Checkout::Candidate {
+            // Nothing of a candidate may be left in it.
+            j.remove(kind).await?;
+        }
     }
     for is_last in [false, true] {
-        let checked = match j.prepare(kind, j.commit.clone(), cancel).await {
+        let checked = match j.prepare(tree.clone(), cancel).await {
             Ok(CheckoutOutcome::Ready(checked)) => checked,
             Ok(CheckoutOutcome::Cancelled) => return Ok(None),
             Ok(CheckoutOutcome::SetupFailed { seen, .. }) => {
@@ -211,6 +238,9 @@ async fn judge_in_checkout(
             return Ok(None);
         };
         if is_last || !j.is_doubtful(&checked, &evidence) {
+            if kind == Checkout::Pristine {
+                j.keep_warm(&seen).await?;
+            }
             return Ok(Some(Input::Judged {
                 scope: j.scope.clone(),
                 basis: j.basis.clone(),
@@ -218,6 +248,7 @@ async fn judge_in_checkout(
             }));
         }
         j.remove(kind).await?;
+        tree.warmth = Warmth::Cold;
     }
     Ok(None)
 }
@@ -326,17 +357,36 @@ fn setup_failed(workspaces: &Workspaces, seen: &Measurement) -> Failure {
     failure.with(vec![seen.excerpt.clone()])
 }
 
+/// The tree that checks need.
+#[derive(Debug, Clone)]
+pub struct CheckTree {
+    pub kind: Checkout,
+    pub commit: Option<CommitId>,
+    pub warmth: Warmth,
+}
+
+impl CheckTree {
+    pub fn cold(kind: Checkout, commit: Option<CommitId>) -> Self {
+        Self { kind, commit, warmth: Warmth::Cold }
+    }
+}
+
+/// The setting in which `setup` runs.
+pub struct PrepareContext<'a> {
+    pub env: &'a Environment,
+    pub programs: &'a dyn Programs,
+    pub mark: &'a str,
+    pub cancel: &'a CancellationToken,
+}
+
 /// Makes a clean checkout, and runs `setup` if that is still needed.
 pub async fn prepare_checkout(
     workspaces: &Workspaces,
-    kind: Checkout,
-    commit: Option<CommitId>,
-    env: &Environment,
-    programs: &dyn Programs,
-    mark: &str,
-    cancel: &CancellationToken,
+    tree: CheckTree,
+    &PrepareContext { env, programs, mark, cancel }: &PrepareContext<'_>,
 ) -> Result<CheckoutOutcome, Failure> {
-    let make = move |workspaces: &Workspaces| workspaces.for_checks(kind, commit.as_ref());
+    let CheckTree { kind, commit, warmth } = tree;
+    let make = move |workspaces: &Workspaces| workspaces.for_checks(kind, commit.as_ref(), warmth);
     let made = with_trees(workspaces, make).await?;
     let ready = |setup_ms| {
         let (at, is_reused) = (made.path.clone(), made.is_reused);

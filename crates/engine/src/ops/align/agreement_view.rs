@@ -14,7 +14,7 @@ use super::AgreementDraft;
 use crate::ops::{self, Client, agents, compare::CheckoutComparison};
 use descent_agent::config::Config;
 use descent_system::failure::Failure;
-use descent_workspace::Worktrees;
+use descent_workspace::{CarriedDirs, Worktrees};
 
 const YES_OR_NO: &str = "the base case is a single yes or no: its distance is 0 or 1; a count (`number` in a plan) would steer planners better";
 
@@ -58,6 +58,8 @@ pub struct AgreementView {
     /// How long `setup` takes in a fresh checkout.
     #[serde(skip)]
     pub setup_ms: Option<u64>,
+    /// The directories of build state that trees begin with; null without any.
+    pub carried: Option<CarriedDirs>,
     /// Git has no name for the author of commits.
     #[serde(skip)]
     pub is_nobody: bool,
@@ -108,6 +110,7 @@ impl AgreementView {
             uncommitted: 0,
             notify: config.notify().map(str::to_owned),
             setup_ms: None,
+            carried: None,
             is_nobody: false,
             notes: Vec::new(),
             world,
@@ -147,6 +150,7 @@ impl AgreementDraft<'_> {
             start: self.start.clone(),
             uncommitted: trees.map_or(Ok(0), Worktrees::uncommitted)?,
             setup_ms: comparison.setup_ms,
+            carried: comparison.carried.clone(),
             is_nobody: is_git && trees.is_some_and(|trees| trees.git().identity_is_default()),
             notes: trees.map(Worktrees::notes).unwrap_or_default(),
             ..view

@@ -40,6 +40,7 @@ pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
             if let Err(error) = store::probe(&there) {
                 findings.push(unwritable("cache write", &there, &error));
             }
+            findings.push(build_state(&there));
             findings.extend(leftovers(place, &cache));
         }
         None => findings.push(
@@ -54,6 +55,15 @@ pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
     findings.push(version(place));
     findings.extend(repository(place));
     findings
+}
+
+/// How trees get the build state that they begin with.
+fn build_state(cache: &Path) -> Finding {
+    let how = match workspace::copies_share_blocks(cache) {
+        true => "carried by reflink: a copy takes no room",
+        false => "carried by copy, up to 4 GB",
+    };
+    Finding::ok("build state", how)
 }
 
 /// The leftovers of ended runs; `None` if there are none or they cannot be read.

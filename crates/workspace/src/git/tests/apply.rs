@@ -126,7 +126,7 @@ fn a_base_that_is_a_snapshot_of_a_changed_tree_is_written_as_files() {
     world.write("untracked.txt", "mine\n");
     let base = world.snapshot().commit;
     let (git, at) = (world.open(), world.tree("w"));
-    git.checkout(&at, &base, Leftovers::RemoveAll, &[]).unwrap();
+    git.checkout(&at, &base, Leftovers::RemoveAll, None).unwrap();
     put(&at, "a.txt", "mine, and more\n");
     put(&at, "untracked.txt", "more\n");
     let asked = Candidate { workspace: &at, base: &base, message: "m", at: AT, exclude: &[] };

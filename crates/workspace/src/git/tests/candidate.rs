@@ -13,7 +13,7 @@ struct Attempt {
 fn attempt() -> Attempt {
     let world = World::new();
     let (git, at, base) = (world.open(), world.tree("w"), world.at("HEAD"));
-    git.checkout(&at, &base, Leftovers::RemoveAll, &[]).unwrap();
+    git.checkout(&at, &base, Leftovers::RemoveAll, None).unwrap();
     Attempt { world, git, at, base }
 }
 
@@ -145,7 +145,7 @@ fn names_that_are_not_utf_8_survive_the_way_to_the_commit_and_back() {
     fs::write(a.at.join(name), "x").unwrap();
     let (commit, _, _) = a.clean(&a.base);
     let at = a.world.tree("v");
-    a.git.checkout(&at, &commit, Leftovers::RemoveAll, &[]).unwrap();
+    a.git.checkout(&at, &commit, Leftovers::RemoveAll, None).unwrap();
     assert!(at.join(name).exists());
     let applied = a.git.apply(&a.base, &commit, &a.world.scratch(), false).unwrap();
     assert!(matches!(applied, ApplyOutcome::FastForward { .. }));

@@ -69,7 +69,7 @@ fn bytes_modes_and_links_go_in_and_come_out_as_they_are() {
     symlink("nowhere", plain.0.top().join("link")).unwrap();
     let commit = plain.taken().commit;
     let at = plain.0.tree("out");
-    plain.open().checkout(&at, &commit, Leftovers::RemoveAll, &[]).unwrap();
+    plain.open().checkout(&at, &commit, Leftovers::RemoveAll, None).unwrap();
     for name in ["a.txt", "dir/b", ".gitattributes", "id", "run.sh"] {
         let (here, there) = (plain.0.top().join(name), at.join(name));
         assert_eq!(fs::read(&here).unwrap(), fs::read(&there).unwrap(), "{name}");

@@ -149,7 +149,7 @@ fn filters_of_the_home_and_line_endings_are_the_persons() {
     assert_eq!(world.blob(&seen.commit, "x.up"), "LOUD");
     assert_eq!(world.blob(&seen.commit, "crlf.txt"), "one\ntwo");
     let at = world.tree("w");
-    world.open().checkout(&at, &seen.commit, Leftovers::RemoveAll, &[]).unwrap();
+    world.open().checkout(&at, &seen.commit, Leftovers::RemoveAll, None).unwrap();
     assert_eq!(fs::read_to_string(at.join("x.up")).unwrap(), "loud\n");
 }
 
@@ -185,7 +185,7 @@ fn a_linked_worktree_of_the_persons_is_a_project_too() {
     assert_eq!(seen.branch.as_deref(), Some("side"));
     assert_eq!(world.blob(&seen.commit, "side.txt"), "side");
     let at = world.tree("ours");
-    git.checkout(&at, &seen.commit, Leftovers::RemoveAll, &[]).unwrap();
+    git.checkout(&at, &seen.commit, Leftovers::RemoveAll, None).unwrap();
     assert!(at.join("side.txt").exists());
     let applied = git.apply(&world.at("main"), &seen.commit, &world.scratch(), false).unwrap();
     assert!(matches!(applied, ApplyOutcome::FastForward { .. }));

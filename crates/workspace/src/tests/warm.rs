@@ -1,0 +1,169 @@
+//! Build state in trees: which directories are carried, with which times, and what is never carried.
+
+use std::os::unix::{fs::MetadataExt, net::UnixListener};
+
+use super::*;
+use descent_system::files;
+
+fn modified(path: impl AsRef<Path>) -> std::time::SystemTime {
+    fs::metadata(path).unwrap().modified().unwrap()
+}
+
+/// Fills a fresh checkout of the commit, and keeps what it has for later trees.
+fn kept(w: &Worktrees, commit: &CommitId, fill: impl FnOnce(&Path)) -> PathBuf {
+    let room = w.for_checks(Checkout::Pristine, Some(commit), Warmth::Cold).unwrap();
+    fill(&room.path);
+    w.keep_warm(Checkout::Pristine, commit).unwrap();
+    room.path
+}
+
+fn slot(w: &Worktrees, commit: &CommitId, warmth: Warmth) -> WorkDir {
+    w.for_attempt(0, Some(commit), warmth).unwrap()
+}
+
+#[test]
+fn an_attempt_begins_with_what_a_pristine_checkout_built_and_never_with_an_attempts() {
+    let world = World::new();
+    let w = world.open(&Constraints::default());
+    let base = start(&w);
+    assert!(!slot(&w, &base, Warmth::Warm).is_reused, "nothing is kept yet");
+    kept(&w, &base, |top| put(top.join("build/o"), "built\n"));
+    for _ in 0..2 {
+        let room = slot(&w, &base, Warmth::Warm);
+        assert!(room.is_reused);
+        assert_eq!(read(room.path.join("build/o")), "built\n");
+        put(room.path.join("build/o"), "spoiled\n");
+        put(room.path.join("build/more"), "more\n");
+    }
+    assert!(!slot(&w, &base, Warmth::Warm).path.join("build/more").exists());
+    let cold = slot(&w, &base, Warmth::Cold);
+    assert!(!cold.is_reused && !cold.path.join("build").exists());
+    let candidate = w.for_checks(Checkout::Candidate, Some(&base), Warmth::Warm).unwrap();
+    assert!(candidate.is_reused && candidate.path.join("build/o").exists());
+    let off = Constraints { warm: Some(WarmUse::Off), ..Constraints::default() };
+    assert!(!slot(&world.open(&off), &base, Warmth::Warm).is_reused);
+}
+
+#[test]
+fn unchanged_files_have_the_time_of_the_build_and_changed_ones_are_newer() {
+    let world = World::new();
+    let w = world.open(&Constraints::default());
+    let base = start(&w);
+    let other = clean(change(&w, &base, &base, "a.txt", "two\n")).0;
+    let early = std::time::Duration::from_secs(1_000_000);
+    kept(&w, &base, |top| {
+        for path in ["a.txt", "sub/s.txt"] {
+            files::set_time(&top.join(path), Some(early)).unwrap();
+        }
+        put(top.join("tests/t.sh"), "changed by a check\n");
+        put(top.join("build/o"), "built\n");
+    });
+    let room = slot(&w, &other, Warmth::Warm).path;
+    let built = modified(room.join("build/o"));
+    assert!(modified(room.join("sub/s.txt")) < built);
+    assert!(modified(room.join("a.txt")) > built, "its content is another");
+    assert!(modified(room.join("tests/t.sh")) > built, "the build saw another content");
+    assert_eq!(world.git(&["-C", room.to_str().unwrap(), "diff-files", "--name-only"]), "");
+    let room = slot(&w, &base, Warmth::Warm).path;
+    assert!(modified(room.join("a.txt")) < modified(room.join("build/o")), "it is as it was then");
+}
+
+#[test]
+fn what_is_tied_to_its_place_or_holds_a_repository_stays_behind() {
+    let world = World::new();
+    put(world.top().join(".gitignore"), "build/\nvenv/\nabs/\nrepo/\nodd/\n.env\n");
+    world.commit();
+    let w = world.open(&Constraints::default());
+    let base = start(&w);
+    kept(&w, &base, |top| {
+        put(top.join("build/deep/o"), "o\n");
+        fs::hard_link(top.join("build/deep/o"), top.join("build/twin")).unwrap();
+        symlink("deep/o", top.join("build/link")).unwrap();
+        UnixListener::bind(top.join("build/socket")).unwrap();
+        put(top.join("venv/pyvenv.cfg"), "home = /usr\n");
+        put(top.join("repo/.git/HEAD"), "x\n");
+        fs::create_dir(top.join("abs")).unwrap();
+        symlink(top, top.join("abs/link")).unwrap();
+        put(top.join(".env"), "SECRET=1\n");
+    });
+    let room = slot(&w, &base, Warmth::Warm).path;
+    assert_eq!(read(room.join("build/link")), "o\n");
+    let inode = |name: &str| fs::metadata(room.join("build").join(name)).unwrap().ino();
+    assert_eq!(inode("twin"), inode("deep/o"));
+    for gone in ["build/socket", "venv", "repo", "abs", ".env"] {
+        assert!(room.join(gone).symlink_metadata().is_err(), "{gone}");
+    }
+}
+
+#[test]
+fn an_image_that_is_not_whole_or_of_the_future_is_not_used() {
+    let world = World::new();
+    let w = world.open(&Constraints::default());
+    let base = start(&w);
+    let fill = |top: &Path| put(top.join("build/o"), "built\n");
+    let pristine = kept(&w, &base, fill);
+    let images = pristine.ancestors().nth(2).unwrap().join("warm");
+    let record = images.join("0/record.json");
+    fs::rename(&record, images.join("0/half")).unwrap();
+    assert!(!slot(&w, &base, Warmth::Warm).is_reused);
+    kept(&w, &base, |top| {
+        fill(top);
+        let late = std::time::Duration::from_secs(20_000_000_000);
+        files::set_time(&top.join("build/o"), Some(late)).unwrap();
+    });
+    assert!(!slot(&w, &base, Warmth::Warm).is_reused);
+    kept(&w, &base, fill);
+    assert!(slot(&w, &base, Warmth::Warm).is_reused);
+    assert_eq!(files::entries(&images).len(), 1, "older images are removed");
+}
+
+#[test]
+fn setup_is_left_out_only_where_all_that_it_made_is_carried() {
+    let world = World::new();
+    put(world.top().join("package-lock.json"), "{}\n");
+    world.commit();
+    let mut constraints = Constraints::default();
+    constraints.setup.run = Some("npm ci".into());
+    let w = world.open(&constraints);
+    let base = start(&w);
+    let set_up = |name: &str| {
+        let room = w.for_checks(Checkout::Pristine, Some(&base), Warmth::Cold).unwrap();
+        put(room.path.join(name), "made\n");
+        w.checks_are_set_up(Checkout::Pristine, &room).unwrap();
+        put(room.path.join("build/o"), "built\n");
+        w.keep_warm(Checkout::Pristine, &base).unwrap();
+    };
+    set_up(".env");
+    assert!(slot(&w, &base, Warmth::Warm).is_new, "a single file is not carried");
+    set_up("build/dep");
+    assert!(!slot(&w, &base, Warmth::Warm).is_new);
+    let room = w.for_checks(Checkout::Verify, Some(&base), Warmth::Warm).unwrap();
+    assert!(!room.is_new && room.is_reused);
+    assert!(slot(&w, &base, Warmth::Cold).is_new);
+    let code = clean(change(&w, &base, &base, "a.txt", "two\n")).0;
+    assert!(!slot(&w, &code, Warmth::Warm).is_new, "it does not read this file");
+    let lock = clean(change(&w, &base, &base, "package-lock.json", "[]\n")).0;
+    assert!(slot(&w, &lock, Warmth::Warm).is_new);
+}
+
+#[test]
+fn the_checkout_of_an_agreement_begins_with_the_persons_build_alone() {
+    let world = World::new();
+    put(world.top().join(".gitignore"), "build/\ntarget/\nnode_modules/\n.env\n");
+    world.commit();
+    put(world.top().join("build/x.o"), "object\n");
+    put(world.top().join("target/CACHEDIR.TAG"), "tag\n");
+    put(world.top().join("node_modules/a/index.js"), "js\n");
+    put(world.top().join(".env"), "SECRET=1\n");
+    let w = world.open(&Constraints::default());
+    let base = start(&w);
+    let room = w.for_checks(Checkout::Judging, Some(&base), Warmth::Warm).unwrap();
+    assert!(room.is_reused);
+    assert!(room.path.join("build/x.o").exists() && room.path.join("target").exists());
+    assert!(!room.path.join("node_modules").exists() && !room.path.join(".env").exists());
+    assert_eq!(modified(room.path.join("a.txt")), modified(world.top().join("a.txt")));
+    w.keep_warm(Checkout::Judging, &base).unwrap();
+    let carried = w.carried().unwrap().unwrap();
+    assert_eq!(carried.dirs, ["build", "target"]);
+    assert!(world.top().join("build/x.o").exists(), "the person's is copied");
+}

@@ -1,0 +1,331 @@
+//! Directories of build state that git ignores, as a checkout left them after its checks. Trees begin with them, and
+//! such a tree is warm. Its verdicts only steer.
+//!
+//! `<checks>/warm/<n>/` holds them with a record, which is written last: without it nothing there is used. Invariants: they
+//! come from a checkout of a head, or at the agreement from the person's directory, and never from an attempt. No single
+//! file, no repository and nothing that holds the path of its place is carried.
+#![allow(clippy::disallowed_methods)] // door: directories of the cache
+
+mod dir_copy;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    slice,
+    sync::{Mutex, OnceLock, RwLock},
+};
+
+use descent_core::id::CommitId;
+use serde::{Deserialize, Serialize};
+
+use super::{Checkout, Leftovers, Result, WorkspaceError, Worktrees, kept, places};
+use crate::git::SourceTimes;
+use descent_system::{files, phrase, space};
+use dir_copy::DirList;
+
+const RECORD: &str = "record.json";
+const RECORD_BYTES_MAX: u64 = 256 << 20;
+/// Bytes that are copied at most where copies share no blocks.
+const COPY_BYTES_MAX: u64 = 4 << 30;
+/// The part of the free space that copies may take.
+const FREE_PART: u64 = 4;
+
+/// Knowledge of the trees of a lineage about build state, beside its files.
+#[derive(Debug, Default)]
+pub(super) struct WarmKnowledge {
+    /// Held while directories are copied from an image, or an image is replaced.
+    images: RwLock<()>,
+    shares_blocks: OnceLock<bool>,
+    /// The paths that git ignores or finds changed in a checkout right after its `setup`.
+    made_by_setup: Mutex<Option<Vec<PathBuf>>>,
+    was_told: OnceLock<()>,
+}
+
+/// The directories of an image, or of the person's tree.
+struct Image {
+    /// They lie below it.
+    top: PathBuf,
+    dirs: Vec<(PathBuf, DirList)>,
+    times: SourceTimes,
+    /// The mark of the `setup` whose results are all here.
+    set_up: Option<Vec<u8>>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct ImageRecord {
+    dirs: Vec<PathBuf>,
+    times: SourceTimes,
+    set_up: Option<Vec<u8>>,
+}
+
+/// A tree that was brought to a commit, and what it began with.
+pub(super) struct BroughtTree {
+    /// The project's directory in it.
+    pub(super) path: PathBuf,
+    pub(super) is_warm: bool,
+    /// The mark of the `setup` that need not run again.
+    pub(super) set_up: Option<Vec<u8>>,
+}
+
+/// The directories that trees begin with, for a person
+#[derive(Debug, Clone, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CarriedDirs {
+    pub dirs: Vec<String>,
+    pub bytes: u64,
+    pub how: CopyWay,
+}
+
+impl CarriedDirs {
+    pub fn are_carried(&self) -> bool {
+        self.how != CopyWay::TooLarge
+    }
+}
+
+/// Whether copies in a directory of the cache share blocks with what they are made from.
+pub fn copies_share_blocks(dir: &Path) -> bool {
+    dir_copy::shares_blocks(dir)
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "lowercase")]
+pub enum CopyWay {
+    /// Copies share blocks.
+    Reflink,
+    Copy,
+    /// They are too large to be copied: trees begin without them.
+    #[serde(rename = "none")]
+    TooLarge,
+}
+
+impl Image {
+    fn of(top: PathBuf, dirs: Vec<PathBuf>, times: SourceTimes, set_up: Option<Vec<u8>>) -> Self {
+        let listed = dirs.into_iter().filter_map(|dir| {
+            let list = DirList::of(&top.join(&dir))?;
+            Some((dir, list))
+        });
+        let dirs: Vec<_> = listed.collect();
+        let mut image = Self { top, dirs, times, set_up };
+        for (_, list) in &image.dirs {
+            image.times.newest = image.times.newest.max(list.newest);
+        }
+        image
+    }
+
+    fn bytes(&self) -> u64 {
+        self.dirs.iter().fold(0, |sum, (_, list)| sum.saturating_add(list.bytes))
+    }
+
+    /// No file could be newer than build state of the future.
+    fn is_of_the_past(&self, cache: &Path) -> bool {
+        dir_copy::present(cache).is_some_and(|present| self.times.newest < present)
+    }
+}
+
+impl Worktrees {
+    /// Brings a tree to a commit, with the build state of the newest image.
+    pub(super) fn bring_warm(&self, root: &Path, commit: &CommitId) -> Result<BroughtTree> {
+        let _held = self.warm.images.read();
+        self.bring_with(root, commit, self.image()?)
+    }
+
+    /// The same with the person's own build state, for the files that the commit was made from.
+    pub(super) fn bring_as_here(&self, root: &Path, commit: &CommitId) -> Result<BroughtTree> {
+        let image = if self.is_warm { self.persons_image(commit)? } else { None };
+        self.bring_with(root, commit, image)
+    }
+
+    fn bring_with(
+        &self,
+        root: &Path,
+        commit: &CommitId,
+        image: Option<Image>,
+    ) -> Result<BroughtTree> {
+        let image = image.filter(|image| self.may_carry(image));
+        let times = image.as_ref().map(|image| &image.times);
+        let path = self.bring(root, commit, Leftovers::RemoveAll, times)?;
+        let Some(image) = image else {
+            return Ok(BroughtTree { path, is_warm: false, set_up: None });
+        };
+        let mut is_whole = true;
+        let mut is_warm = false;
+        for (dir, list) in &image.dirs {
+            let is_carried = self.carry(&image.top, root, dir, list)?;
+            (is_whole, is_warm) = (is_whole && is_carried, is_warm || is_carried);
+        }
+        let set_up = image.set_up.filter(|_| is_whole);
+        Ok(BroughtTree { path, is_warm, set_up })
+    }
+
+    /// Copies one directory into a tree, where it is free there and ignored. Whether it is there then.
+    fn carry(&self, top: &Path, root: &Path, dir: &Path, list: &DirList) -> Result<bool> {
+        if kept::first_missing(root, dir).as_deref() != Some(dir) {
+            return Ok(false);
+        }
+        let copied = list.copy(&top.join(dir), &root.join(dir));
+        if let Err(error) = &copied {
+            tracing::info!(%error, dir = %dir.display(), "build state is not carried along");
+        }
+        // Git tells that only of an existing directory.
+        let is_there = copied.is_ok() && self.git.is_ignored(Some(root), dir)?;
+        if !is_there {
+            kept::remove(&root.join(dir))?;
+        }
+        Ok(is_there)
+    }
+
+    fn may_carry(&self, image: &Image) -> bool {
+        let may = image.is_of_the_past(self.whole_cache())
+            && self.copy_way(image.bytes()) != CopyWay::TooLarge;
+        if !may && !image.dirs.is_empty() && self.warm.was_told.set(()).is_ok() {
+            self.note([format!(
+                "trees begin without build state: {} cannot be copied here",
+                phrase::megabytes(image.bytes())
+            )]);
+        }
+        may
+    }
+
+    fn copy_way(&self, bytes: u64) -> CopyWay {
+        let cache = self.whole_cache();
+        if *self.warm.shares_blocks.get_or_init(|| dir_copy::shares_blocks(cache)) {
+            return CopyWay::Reflink;
+        }
+        let free = space::free_space(cache).map_or(u64::MAX, |space| space.free_bytes / FREE_PART);
+        if bytes <= COPY_BYTES_MAX.min(free) { CopyWay::Copy } else { CopyWay::TooLarge }
+    }
+
+    /// The directories that trees begin with now.
+    pub fn carried(&self) -> Result<Option<CarriedDirs>> {
+        let _held = self.warm.images.read();
+        Ok(self.image()?.map(|image| CarriedDirs {
+            dirs: image.dirs.iter().map(|(dir, _)| dir.display().to_string()).collect(),
+            bytes: image.bytes(),
+            how: self.copy_way(image.bytes()),
+        }))
+    }
+
+    fn image(&self) -> Result<Option<Image>> {
+        if !self.is_warm {
+            return Ok(None);
+        }
+        let mut all = self.images()?;
+        all.sort_by_key(|(n, _)| *n);
+        let newest = all.into_iter().rev().find_map(|(_, top)| {
+            let record = files::read(&top.join(RECORD), RECORD_BYTES_MAX).ok()?;
+            let record: ImageRecord = serde_json::from_slice(&record).ok()?;
+            Some(Image::of(top, record.dirs, record.times, record.set_up))
+        });
+        Ok(newest.filter(|image| !image.dirs.is_empty()))
+    }
+
+    /// The images by their numbers, whole or not.
+    fn images(&self) -> Result<Vec<(u64, PathBuf)>> {
+        let dirs = files::entries(&self.images_root()?).into_iter();
+        let number = |dir: &PathBuf| dir.file_name()?.to_str()?.parse().ok();
+        Ok(dirs.filter_map(|dir| Some((number(&dir)?, dir))).collect())
+    }
+
+    fn images_root(&self) -> Result<PathBuf> {
+        Ok(self.checks_root()?.join("warm"))
+    }
+
+    /// The person's directories of kinds that hold no path of their place, and that a build makes anew.
+    fn persons_image(&self, commit: &CommitId) -> Result<Option<Image>> {
+        let top = self.git.top().to_owned();
+        let project = &self.prefix;
+        let dirs = self.git.ignored(None)?.into_iter();
+        let dirs = dirs.filter(|dir| dir.starts_with(project) && is_build_state(&top.join(dir)));
+        let dirs: Vec<PathBuf> = dirs.collect();
+        if dirs.is_empty() {
+            return Ok(None);
+        }
+        let times = self.git.source_times(commit, &top, &[])?;
+        Ok(Some(Image::of(top, dirs, times, None)))
+    }
+
+    /// Notes what `setup` made in a checkout: what is carried must have all of it, or `setup` runs again.
+    pub(super) fn note_made_by_setup(&self, root: &Path) -> Result<()> {
+        let ignored = self.git.ignored(Some(root))?;
+        let changed = self.git.files_changed(root, &self.linked_in(root))?;
+        if let Ok(mut made) = self.warm.made_by_setup.lock() {
+            *made = Some(ignored.into_iter().chain(changed).collect());
+        }
+        Ok(())
+    }
+
+    /// Moves the build state of a checkout, which is made anew each time, into a new image.
+    pub fn keep_warm(&self, which: Checkout, commit: &CommitId) -> Result<()> {
+        let root = self.checks(which)?;
+        if !self.is_warm || !root.is_dir() {
+            return Ok(());
+        }
+        let linked = self.linked_in(&root);
+        let is_free = |dir: &PathBuf| {
+            let at = root.join(dir);
+            files::plain_dir(&at).is_ok()
+                && !linked.iter().any(|link| link.starts_with(&at))
+                && kept::matching(&root, slice::from_ref(dir), &self.keep, &self.prefix).is_empty()
+        };
+        let dirs: Vec<PathBuf> =
+            self.git.ignored(Some(&root))?.into_iter().filter(is_free).collect();
+        let changed = self.git.files_changed(&root, &linked)?;
+        let times = self.git.source_times(commit, &root, &changed)?;
+        let set_up = self.set_up_within(&dirs, commit)?;
+        let image = Image::of(root, dirs, times, set_up);
+        self.replace_images(image)
+    }
+
+    /// The mark of `setup`, if all that it made lies in these directories.
+    fn set_up_within(&self, dirs: &[PathBuf], commit: &CommitId) -> Result<Option<Vec<u8>>> {
+        let made = self.warm.made_by_setup.lock().ok().and_then(|mut made| made.take());
+        let is_whole = made.is_some_and(|made| {
+            made.iter().all(|path| dirs.iter().any(|dir| path.starts_with(dir)))
+        });
+        if is_whole { self.mark_of_setup(commit) } else { Ok(None) }
+    }
+
+    fn replace_images(&self, image: Image) -> Result<()> {
+        let _held = self.warm.images.write();
+        let old = self.images()?;
+        if !image.dirs.is_empty() {
+            let next = old.iter().map(|(n, _)| n + 1).max().unwrap_or_default();
+            let top = self.images_root()?.join(next.to_string());
+            places::make_below(self.whole_cache(), &top)?;
+            for (dir, _) in &image.dirs {
+                kept::put_aside(&image.top, &top, slice::from_ref(dir))?;
+            }
+            let dirs = image.dirs.into_iter().map(|(dir, _)| dir).collect();
+            let record = ImageRecord { dirs, times: image.times, set_up: image.set_up };
+            let record = serde_json::to_vec(&record).unwrap_or_default();
+            let path = top.join(RECORD);
+            files::write_whole(&path, &record).map_err(WorkspaceError::io(path))?;
+        }
+        old.iter().try_for_each(|(_, dir)| kept::remove(dir))
+    }
+
+    /// Removes all trees with build state but the image, since a verdict on one differs from the one that decides.
+    pub fn forget_warm(&self) -> Result<()> {
+        for which in [Checkout::Verify, Checkout::Candidate] {
+            self.remove_checks(which)?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a directory is of a kind whose content leads nowhere and is made by the build alone.
+fn is_build_state(dir: &Path) -> bool {
+    let has_objects = || {
+        let names = fs::read_dir(dir).into_iter().flatten().flatten();
+        names
+            .take(1_000)
+            .any(|entry| Path::new(&entry.file_name()).extension().is_some_and(|end| end == "o"))
+    };
+    match dir.file_name().and_then(|name| name.to_str()) {
+        Some("target") => dir.join("CACHEDIR.TAG").is_file(),
+        Some(".next") => true,
+        Some("build" | "obj" | "_build") => has_objects(),
+        _ => false,
+    }
+}
