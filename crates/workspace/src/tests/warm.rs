@@ -135,6 +135,8 @@ fn setup_is_left_out_only_where_all_that_it_made_is_carried() {
     };
     set_up(".env");
     assert!(slot(&w, &base, Warmth::Warm).is_new, "a single file is not carried");
+    set_up("build/pyvenv.cfg");
+    assert!(slot(&w, &base, Warmth::Warm).is_new, "nor is what is tied to its place");
     set_up("build/dep");
     assert!(!slot(&w, &base, Warmth::Warm).is_new);
     let room = w.for_checks(Checkout::Verify, Some(&base), Warmth::Warm).unwrap();

@@ -272,16 +272,16 @@ impl Worktrees {
             self.git.ignored(Some(&root))?.into_iter().filter(is_free).collect();
         let changed = self.git.files_changed(&root, &linked)?;
         let times = self.git.source_times(commit, &root, &changed)?;
-        let set_up = self.set_up_within(&dirs, commit)?;
-        let image = Image::of(root, dirs, times, set_up);
-        self.replace_images(image)
+        let image = Image::of(root, dirs, times, None);
+        let set_up = self.set_up_within(&image, commit)?;
+        self.replace_images(Image { set_up, ..image })
     }
 
-    /// The mark of `setup`, if all that it made lies in these directories.
-    fn set_up_within(&self, dirs: &[PathBuf], commit: &CommitId) -> Result<Option<Vec<u8>>> {
+    /// The mark of `setup`, if all that it made lies in the directories of an image.
+    fn set_up_within(&self, image: &Image, commit: &CommitId) -> Result<Option<Vec<u8>>> {
         let made = self.warm.made_by_setup.lock().ok().and_then(|mut made| made.take());
         let is_whole = made.is_some_and(|made| {
-            made.iter().all(|path| dirs.iter().any(|dir| path.starts_with(dir)))
+            made.iter().all(|path| image.dirs.iter().any(|(dir, _)| path.starts_with(dir)))
         });
         if is_whole { self.mark_of_setup(commit) } else { Ok(None) }
     }
