@@ -75,7 +75,7 @@ pub(super) fn remove(path: &Path) -> Result<()> {
     files::remove(path).map_err(WorkspaceError::io(path))
 }
 
-fn make_parent(path: &Path) -> Result<()> {
+pub(super) fn make_parent(path: &Path) -> Result<()> {
     let parent = path.parent().unwrap_or(path);
     fs::create_dir_all(parent).map_err(WorkspaceError::io(parent))
 }

@@ -149,6 +149,19 @@ fn setup_is_left_out_only_where_all_that_it_made_is_carried() {
 }
 
 #[test]
+fn a_directory_that_checkouts_keep_is_carried_too() {
+    let world = World::new();
+    let mut constraints = Constraints::default();
+    constraints.setup.keep = vec!["build".to_owned()];
+    let w = world.open(&constraints);
+    let base = start(&w);
+    kept(&w, &base, |top| put(top.join("build/o"), "built\n"));
+    let pristine = w.for_checks(Checkout::Pristine, Some(&base), Warmth::Cold).unwrap();
+    assert_eq!(read(pristine.path.join("build/o")), "built\n");
+    assert_eq!(read(slot(&w, &base, Warmth::Warm).path.join("build/o")), "built\n");
+}
+
+#[test]
 fn the_checkout_of_an_agreement_begins_with_the_persons_build_alone() {
     let world = World::new();
     put(world.top().join(".gitignore"), "build/\ntarget/\nnode_modules/\n.env\n");

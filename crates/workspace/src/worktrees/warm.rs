@@ -255,7 +255,8 @@ impl Worktrees {
         Ok(())
     }
 
-    /// Moves the build state of a checkout, which is made anew each time, into a new image.
+    /// Makes a new image of the build state of a checkout, which is made anew each time. What `setup.keep` names is copied,
+    /// and anything else is moved.
     pub fn keep_warm(&self, which: Checkout, commit: &CommitId) -> Result<()> {
         let root = self.checks(which)?;
         if !self.is_warm || !root.is_dir() {
@@ -264,9 +265,7 @@ impl Worktrees {
         let linked = self.linked_in(&root);
         let is_free = |dir: &PathBuf| {
             let at = root.join(dir);
-            files::plain_dir(&at).is_ok()
-                && !linked.iter().any(|link| link.starts_with(&at))
-                && kept::matching(&root, slice::from_ref(dir), &self.keep, &self.prefix).is_empty()
+            files::plain_dir(&at).is_ok() && !linked.iter().any(|link| link.starts_with(&at))
         };
         let dirs: Vec<PathBuf> =
             self.git.ignored(Some(&root))?.into_iter().filter(is_free).collect();
@@ -293,8 +292,15 @@ impl Worktrees {
             let next = old.iter().map(|(n, _)| n + 1).max().unwrap_or_default();
             let top = self.images_root()?.join(next.to_string());
             places::make_below(self.whole_cache(), &top)?;
-            for (dir, _) in &image.dirs {
-                kept::put_aside(&image.top, &top, slice::from_ref(dir))?;
+            for (dir, list) in &image.dirs {
+                let is_kept = |dir| kept::matching(&image.top, dir, &self.keep, &self.prefix);
+                if is_kept(slice::from_ref(dir)).is_empty() {
+                    kept::put_aside(&image.top, &top, slice::from_ref(dir))?;
+                } else {
+                    kept::make_parent(&top.join(dir))?;
+                    let at = top.join(dir);
+                    list.copy(&image.top.join(dir), &at).map_err(WorkspaceError::io(at))?;
+                }
             }
             let dirs = image.dirs.into_iter().map(|(dir, _)| dir).collect();
             let record = ImageRecord { dirs, times: image.times, set_up: image.set_up };
