@@ -226,8 +226,17 @@ impl Worktrees {
             return Ok(WorkDir { path, is_new: true, is_reused: false, mark: None });
         }
         let brought = self.bring_warm(&root, base)?;
-        let is_new = brought.set_up.is_none() || brought.set_up != self.mark_of_setup(base)?;
-        Ok(WorkDir { path: brought.path, is_new, is_reused: brought.is_warm, mark: None })
+        let mark = self.mark_of_setup(base)?;
+        let is_set_up = brought.set_up.is_some() && brought.set_up == mark;
+        // A failure on either is confirmed only where trees begin with build state.
+        let is_set_up =
+            is_set_up || (brought.is_warm && self.put_back_setup(&root, mark.as_deref())?);
+        Ok(WorkDir {
+            path: brought.path,
+            is_new: !is_set_up,
+            is_reused: brought.is_warm,
+            mark: None,
+        })
     }
 
     pub fn as_left(&self, slot: usize) -> Result<WorkDir> {
@@ -277,6 +286,7 @@ impl Worktrees {
     pub fn keep_result_alone(&self) -> Result<()> {
         for slot in files::entries(&self.cache).iter().filter(|at| self.is_attempt(at)) {
             self.git.remove_worktree(slot)?;
+            kept::remove(slot)?;
         }
         self.discard_checks()
     }

@@ -149,6 +149,34 @@ fn setup_is_left_out_only_where_all_that_it_made_is_carried() {
 }
 
 #[test]
+fn what_setup_made_in_a_place_comes_back_there_without_what_an_attempt_did_to_it() {
+    let world = World::new();
+    put(world.top().join(".gitignore"), "venv/\nbuild/\n");
+    put(world.top().join("requirements.txt"), "pytest\n");
+    world.commit();
+    let mut constraints = Constraints::default();
+    constraints.setup.run = Some("python3 -m venv venv".into());
+    let w = world.open(&constraints);
+    let base = start(&w);
+    kept(&w, &base, |top| put(top.join("build/o"), "built\n"));
+    let room = slot(&w, &base, Warmth::Warm);
+    assert!(room.is_new);
+    put(room.path.join("venv/pyvenv.cfg"), "home = /usr\n");
+    symlink("/usr/bin/env", room.path.join("venv/python")).unwrap();
+    w.note_setup(0, &base, Vec::new(), true).unwrap();
+    put(room.path.join("venv/pyvenv.cfg"), "spoiled\n");
+    let again = slot(&w, &base, Warmth::Warm);
+    assert!(!again.is_new);
+    assert_eq!(read(again.path.join("venv/pyvenv.cfg")), "home = /usr\n");
+    assert!(again.path.join("venv/python").is_symlink());
+    let other = w.for_attempt(1, Some(&base), Warmth::Warm).unwrap();
+    assert!(other.is_new && !other.path.join("venv").exists(), "another place");
+    assert!(slot(&w, &base, Warmth::Cold).is_new);
+    let listed = clean(change(&w, &base, &base, "requirements.txt", "pytest\nrich\n")).0;
+    assert!(slot(&w, &listed, Warmth::Warm).is_new);
+}
+
+#[test]
 fn a_directory_that_checkouts_keep_is_carried_too() {
     let world = World::new();
     let mut constraints = Constraints::default();

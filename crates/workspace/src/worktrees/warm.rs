@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 mod dir_copy;
+mod slot_setup;
 
 use std::{
     fs,
@@ -21,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::{Checkout, Leftovers, Result, WorkspaceError, Worktrees, kept, places};
 use crate::git::SourceTimes;
 use descent_system::{files, phrase, space};
-use dir_copy::DirList;
+use dir_copy::{CopyPlace, DirList};
 
 const RECORD: &str = "record.json";
 const RECORD_BYTES_MAX: u64 = 256 << 20;
@@ -102,7 +103,7 @@ pub enum CopyWay {
 impl Image {
     fn of(top: PathBuf, dirs: Vec<PathBuf>, times: SourceTimes, set_up: Option<Vec<u8>>) -> Self {
         let listed = dirs.into_iter().filter_map(|dir| {
-            let list = DirList::of(&top.join(&dir))?;
+            let list = DirList::of(&top.join(&dir), CopyPlace::Another)?;
             Some((dir, list))
         });
         let dirs: Vec<_> = listed.collect();
@@ -255,8 +256,8 @@ impl Worktrees {
         Ok(())
     }
 
-    /// Makes a new image of the build state of a checkout, which is made anew each time. What `setup.keep` names is copied,
-    /// and anything else is moved.
+    /// Makes a new image of the build state of a checkout, which is made anew each time. It is moved, or copied if
+    /// `setup.keep` names it.
     pub fn keep_warm(&self, which: Checkout, commit: &CommitId) -> Result<()> {
         let root = self.checks(which)?;
         if !self.is_warm || !root.is_dir() {

@@ -34,9 +34,16 @@ pub(super) struct DirList {
     pub(super) newest: FileTime,
 }
 
+/// The place of a copy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CopyPlace {
+    Same,
+    Another,
+}
+
 impl DirList {
-    /// `None` if the directory cannot be carried to another place.
-    pub(super) fn of(top: &Path) -> Option<Self> {
+    /// `None` if the directory cannot be carried there.
+    pub(super) fn of(top: &Path, to: CopyPlace) -> Option<Self> {
         let mut list = Self::default();
         let mut open = vec![PathBuf::new()];
         while let Some(dir) = open.pop() {
@@ -45,16 +52,19 @@ impl DirList {
                 let name = entry.ok()?.file_name();
                 let path = dir.join(&name);
                 let meta = top.join(&path).symlink_metadata().ok()?;
-                let is_tied = name == ".git" || TIED_TO_A_PLACE.iter().any(|tied| name == *tied);
-                if is_tied || list.files.len() + list.links.len() > ENTRIES_MAX {
+                let is_tied = TIED_TO_A_PLACE.iter().any(|tied| name == *tied);
+                let is_unfit = name == ".git" || (is_tied && to == CopyPlace::Another);
+                if is_unfit || list.files.len() + list.links.len() > ENTRIES_MAX {
                     return None;
                 }
                 if meta.is_dir() {
                     open.push(path);
                 } else if meta.is_symlink() {
-                    let leads_to =
-                        fs::read_link(top.join(&path)).ok().filter(|to| to.is_relative());
-                    list.links.push((path, leads_to?));
+                    let leads_to = fs::read_link(top.join(&path)).ok()?;
+                    if leads_to.is_absolute() && to == CopyPlace::Another {
+                        return None;
+                    }
+                    list.links.push((path, leads_to));
                 } else if meta.is_file() {
                     File::open(top.join(&path)).ok()?;
                     list.newest = list.newest.max(changed(&meta).unwrap_or_default());
