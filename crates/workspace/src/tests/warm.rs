@@ -177,6 +177,22 @@ fn what_setup_made_in_a_place_comes_back_there_without_what_an_attempt_did_to_it
 }
 
 #[test]
+fn after_a_warm_verdict_was_wrong_the_trees_of_checks_are_made_anew() {
+    let world = World::new();
+    let w = world.open(&Constraints::default());
+    let base = start(&w);
+    let used = |which| w.for_checks(which, Some(&base), Warmth::Warm).unwrap().path;
+    for which in [Checkout::Verify, Checkout::Candidate] {
+        put(used(which).join("build/stale"), "x\n");
+        assert!(used(which).join("build/stale").exists());
+    }
+    w.forget_warm().unwrap();
+    for which in [Checkout::Verify, Checkout::Candidate] {
+        assert!(!used(which).join("build/stale").exists(), "{which:?}");
+    }
+}
+
+#[test]
 fn a_directory_that_checkouts_keep_is_carried_too() {
     let world = World::new();
     let mut constraints = Constraints::default();

@@ -34,6 +34,9 @@ impl Worktrees {
 
     fn reused(&self, which: Checkout, commit: &CommitId, warmth: Warmth) -> Result<WorkDir> {
         let root = self.checks(which)?;
+        if self.takes_doubt(which) {
+            self.remove_tree(&root)?;
+        }
         let was_there = root.is_dir();
         let brought = if !was_there && warmth == Warmth::Warm {
             let brought = self.bring_warm(&root, commit)?;

@@ -13,7 +13,10 @@ use std::{
     fs,
     path::{Path, PathBuf},
     slice,
-    sync::{Mutex, OnceLock, RwLock},
+    sync::{
+        Mutex, OnceLock, RwLock,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use descent_core::id::CommitId;
@@ -40,6 +43,8 @@ pub(super) struct WarmKnowledge {
     /// The paths that git ignores or finds changed in a checkout right after its `setup`.
     made_by_setup: Mutex<Option<Vec<PathBuf>>>,
     was_told: OnceLock<()>,
+    /// A warm verdict was wrong, so the tree of candidates is made anew before its next use.
+    is_candidate_in_doubt: AtomicBool,
 }
 
 /// The directories of an image, or of the person's tree.
@@ -177,15 +182,17 @@ impl Worktrees {
     }
 
     fn may_carry(&self, image: &Image) -> bool {
-        let may = image.is_of_the_past(self.whole_cache())
-            && self.copy_way(image.bytes()) != CopyWay::TooLarge;
-        if !may && !image.dirs.is_empty() && self.warm.was_told.set(()).is_ok() {
-            self.note([format!(
-                "trees begin without build state: {} cannot be copied here",
-                phrase::megabytes(image.bytes())
-            )]);
+        let why = if !image.is_of_the_past(self.whole_cache()) {
+            "it has a time in the future".to_owned()
+        } else if self.copy_way(image.bytes()) == CopyWay::TooLarge {
+            format!("{} are too much to be copied here", phrase::megabytes(image.bytes()))
+        } else {
+            return true;
+        };
+        if !image.dirs.is_empty() && self.warm.was_told.set(()).is_ok() {
+            self.note([format!("trees begin without build state: {why}")]);
         }
-        may
+        false
     }
 
     fn copy_way(&self, bytes: u64) -> CopyWay {
@@ -312,12 +319,16 @@ impl Worktrees {
         old.iter().try_for_each(|(_, dir)| kept::remove(dir))
     }
 
-    /// Removes all trees with build state but the image, since a verdict on one differs from the one that decides.
+    /// Has the trees with build state be made anew, since a verdict on one differs from the one that decides. A candidate
+    /// may be measured just now.
     pub fn forget_warm(&self) -> Result<()> {
-        for which in [Checkout::Verify, Checkout::Candidate] {
-            self.remove_checks(which)?;
-        }
-        Ok(())
+        self.warm.is_candidate_in_doubt.store(true, Ordering::Relaxed);
+        self.remove_checks(Checkout::Verify).map(drop)
+    }
+
+    pub(super) fn takes_doubt(&self, which: Checkout) -> bool {
+        which == Checkout::Candidate
+            && self.warm.is_candidate_in_doubt.swap(false, Ordering::Relaxed)
     }
 }
 
