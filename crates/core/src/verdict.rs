@@ -7,7 +7,7 @@ pub mod assertions;
 
 pub use assertions::{EvidenceSources, evidence_of};
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc};
+use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
 use crate::{
     id::{Digest, TreeId},
@@ -249,6 +249,25 @@ pub struct EvidenceCache(Arc<BTreeMap<(Digest, Basis), Arc<LeafEvidence>>>);
 impl EvidenceCache {
     pub fn get(&self, leaf: &Digest, basis: &Basis) -> Option<&LeafEvidence> {
         self.0.get(&(leaf.clone(), basis.clone())).map(|seen| &**seen)
+    }
+
+    /// The leaves whose verdict on this deciding basis is another than the warm one on the same tree.
+    pub fn disagreed<'c>(&self, check: &'c Check, basis: &Basis) -> Vec<&'c Check> {
+        let Some(tree) = basis.tree().filter(|_| basis.decides()) else {
+            return Vec::new();
+        };
+        let warm = Basis::Warm(tree.clone());
+        let differs = |leaf: &&Check| match (self.decided(leaf, basis), self.decided(leaf, &warm)) {
+            (Some(verdict), Some(before)) => verdict != before,
+            _ => false,
+        };
+        check.leaves().into_iter().filter(differs).collect()
+    }
+
+    /// The verdict on a leaf, where there is one.
+    pub fn decided(&self, leaf: &Check, basis: &Basis) -> Option<Verdict> {
+        let verdict = self.get(&leaf.key(), basis)?.verdict;
+        Some(verdict).filter(|verdict| *verdict != Verdict::Unknown)
     }
 
     pub fn record(&mut self, check: &Check, basis: &Basis, measurement: Measurement) {

@@ -286,7 +286,6 @@ impl Worktrees {
     pub fn keep_result_alone(&self) -> Result<()> {
         for slot in files::entries(&self.cache).iter().filter(|at| self.is_attempt(at)) {
             self.git.remove_worktree(slot)?;
-            kept::remove(slot)?;
         }
         self.discard_checks()
     }

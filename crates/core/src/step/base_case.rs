@@ -258,28 +258,17 @@ pub(super) fn commit_of(transaction: &Transaction, tree: &TreeId) -> Option<Comm
 /// Tells a person if the warm verdict, or that of `align`, differs on the same tree.
 fn tell_differences(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     let Some(tree) = basis.tree() else { return };
-    let warm = Basis::Warm(tree.clone());
     let cache = &transaction.session.evidence;
-    let decided = |leaf: &Check, basis: &Basis| {
-        let verdict = cache.get(&leaf.key(), basis)?.verdict;
-        Some(verdict).filter(|verdict| *verdict != Verdict::Unknown)
-    };
     let agreed = transaction.state.run.agreed.as_ref();
     let failed_then = |leaf: &Check| {
         agreed.is_some_and(|agreed| agreed.tree == *tree && agreed.failed.contains(&leaf.title()))
     };
-    let (mut disagreed, mut unsteady) = (Vec::new(), Vec::new());
-    for leaf in check.leaves() {
-        let Some(verdict) = decided(leaf, basis) else {
-            continue;
-        };
-        if decided(leaf, &warm).is_some_and(|other| other != verdict) {
-            disagreed.push(leaf.title());
-        }
-        if verdict == Verdict::Pass && failed_then(leaf) {
-            unsteady.push(leaf.title());
-        }
-    }
+    let disagreed: Vec<String> =
+        cache.disagreed(check, basis).into_iter().map(Check::title).collect();
+    let holds_now = |leaf: &Check| cache.decided(leaf, basis) == Some(Verdict::Pass);
+    let leaves = check.leaves().into_iter();
+    let unsteady = leaves.filter(|leaf| holds_now(leaf) && failed_then(leaf));
+    let unsteady: Vec<String> = unsteady.map(Check::title).collect();
     if !disagreed.is_empty() {
         transaction.announce(Event::Disagreed { checks: disagreed });
     }

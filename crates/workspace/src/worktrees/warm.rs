@@ -42,7 +42,7 @@ pub(super) struct WarmKnowledge {
     shares_blocks: OnceLock<bool>,
     /// The paths that git ignores or finds changed in a checkout right after its `setup`.
     made_by_setup: Mutex<Option<Vec<PathBuf>>>,
-    was_told: OnceLock<()>,
+    is_noted: OnceLock<()>,
     /// A warm verdict was wrong, so the tree of candidates is made anew before its next use.
     is_candidate_in_doubt: AtomicBool,
 }
@@ -189,7 +189,7 @@ impl Worktrees {
         } else {
             return true;
         };
-        if !image.dirs.is_empty() && self.warm.was_told.set(()).is_ok() {
+        if !image.dirs.is_empty() && self.warm.is_noted.set(()).is_ok() {
             self.note([format!("trees begin without build state: {why}")]);
         }
         false

@@ -116,8 +116,8 @@ impl Judging {
     }
 
     /// Keeps what a deciding verdict built for the trees that begin later. Trees whose verdict differed are removed.
-    async fn keep_warm(&self, seen: &[(Digest, Measurement)]) -> Result<(), Failure> {
-        let differs = self.differs_from_warm(seen);
+    async fn keep_warm(&self, evidence: &EvidenceCache) -> Result<(), Failure> {
+        let differs = !evidence.disagreed(&self.check, &self.basis).is_empty();
         let Some(commit) = self.commit.clone() else { return Ok(()) };
         let keep = move |workspaces: &Workspaces| {
             let Some(trees) = workspaces.trees() else { return Ok(()) };
@@ -127,18 +127,6 @@ impl Judging {
             trees.keep_warm(Checkout::Pristine, &commit)
         };
         with_trees(&self.executor.workspaces, keep).await
-    }
-
-    fn differs_from_warm(&self, seen: &[(Digest, Measurement)]) -> bool {
-        let Some(tree) = self.basis.tree() else { return false };
-        let warm = Basis::Warm(tree.clone());
-        seen.iter().any(|(key, measured)| {
-            let before = self.session.evidence.get(key, &warm);
-            let leaves = self.check.leaves();
-            let rule = leaves.iter().find(|leaf| leaf.key() == *key).and_then(|leaf| leaf.leaf());
-            let now = rule.map(|rule| verdict::of_leaf(rule, measured));
-            before.is_some_and(|before| Some(before.verdict) != now)
-        })
     }
 
     /// Removes the checkout, so that the next one is made anew, and returns its parent directory.
@@ -239,7 +227,7 @@ async fn judge_in_checkout(
         };
         if is_last || !j.is_doubtful(&checked, &evidence) {
             if kind == Checkout::Pristine {
-                j.keep_warm(&seen).await?;
+                j.keep_warm(&evidence).await?;
             }
             return Ok(Some(Input::Judged {
                 scope: j.scope.clone(),

@@ -1,8 +1,8 @@
 //! The directories that `setup` made in the tree of an attempt and that are tied to their place, such as a virtual
 //! environment. The next attempt in the same place begins with them.
 //!
-//! `attempt-<slot>.set-up/` holds them, with a record that is written last. Invariant: they are copied before the attempt
-//! begins, so nothing of an attempt is in them.
+//! `<checks>/set-up/<tree>/` holds them, with a record that is written last. Invariant: they are copied before the attempt
+//! begins, and lie where no attempt can guess, so nothing of an attempt is in them.
 
 use std::path::{Path, PathBuf};
 
@@ -31,9 +31,8 @@ impl Worktrees {
         root: &Path,
         mark: Option<&[u8]>,
     ) -> Result<bool> {
-        let (at, Some(mark)) = (place_of(root), mark) else {
-            return Ok(true);
-        };
+        let Some(mark) = mark else { return Ok(true) };
+        let at = self.setup_of(root)?;
         let record = files::read(&at.join(RECORD), RECORD_BYTES_MAX).ok();
         let record = record.and_then(|bytes| serde_json::from_slice::<SetupRecord>(&bytes).ok());
         let Some(record) = record.filter(|record| record.mark == mark) else {
@@ -53,7 +52,7 @@ impl Worktrees {
         let Some(mark) = self.mark_of_setup(commit)?.filter(|_| self.is_warm) else {
             return Ok(());
         };
-        let at = place_of(root);
+        let at = self.setup_of(root)?;
         kept::remove(&at)?;
         let dirs = self.git.ignored(Some(root))?;
         let linked = self.linked_in(root);
@@ -78,9 +77,8 @@ impl Worktrees {
         let record = serde_json::to_vec(&SetupRecord { mark, dirs, own }).unwrap_or_default();
         files::write_whole(&at.join(RECORD), &record).map_err(WorkspaceError::io(at))
     }
-}
 
-/// The place beside the tree of an attempt.
-fn place_of(root: &Path) -> PathBuf {
-    root.with_extension("set-up")
+    fn setup_of(&self, root: &Path) -> Result<PathBuf> {
+        Ok(self.checks_root()?.join("set-up").join(root.file_name().unwrap_or_default()))
+    }
 }
