@@ -7,7 +7,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use super::guard::{FenceTask, FenceWay, above, opened};
-use super::{Job, Reach, methods};
+use super::{Job, Reach, layers, methods};
 
 /// The paths around which the fence stands.
 #[derive(Debug, Default)]
@@ -113,25 +113,29 @@ impl Fence {
         all.iter().filter(|path| !is_inside(path)).map(|path| (*path).clone()).collect()
     }
 
-    /// The fence of a job; none for the person's own commands, and where it does not hold.
+    /// The fence of a job, and the layers of the tree that it works in. None for the person's own commands, and where it
+    /// does not hold.
     pub(super) fn task(&self, job: &Job) -> Option<FenceTask> {
+        let way = methods::chosen().fence?;
+        let mut task = FenceTask::empty(way);
+        if let (Some(cache), FenceWay::Mounts | FenceWay::UserMounts) = (&self.cache, way) {
+            task.layers = layers::mounts_of(&job.cwd, cache);
+        }
         let Reach::Fenced { out } = &job.reach else {
             return None;
         };
-        let way = methods::chosen().fence.filter(|_| self.gap(&job.cwd).is_none())?;
-        let mut closed = self.closed(&job.cwd);
-        let top = Path::new("/");
-        let held = above(&closed).into_iter().filter(|dir| dir != top);
-        if way != FenceWay::Landlock {
-            closed.extend(self.own.iter().cloned());
+        if self.gap(&job.cwd).is_some() {
+            return (!task.layers.is_empty()).then_some(task);
         }
-        Some(FenceTask {
-            way,
-            open: out.iter().filter_map(|out| out.canonicalize().ok()).collect(),
-            // A directory stands before those in it.
-            held: held.collect(),
-            closed,
-        })
+        task.closed = self.closed(&job.cwd);
+        let top = Path::new("/");
+        // A directory stands before those in it.
+        task.held = above(&task.closed).into_iter().filter(|dir| dir != top).collect();
+        if way != FenceWay::Landlock {
+            task.closed.extend(self.own.iter().cloned());
+        }
+        task.open = out.iter().filter_map(|out| out.canonicalize().ok()).collect();
+        Some(task)
     }
 }
 

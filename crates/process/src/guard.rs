@@ -49,7 +49,9 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{SHELL, cgroup::Leaf, guard_report::GuardReport, orphans, tag::Tag, timeouts};
+use super::{
+    SHELL, cgroup::Leaf, guard_report::GuardReport, layers::LayerMount, orphans, tag::Tag, timeouts,
+};
 
 /// The guard's process name, as lists of processes show it.
 pub const NAME: &str = super::process_table::GUARD;
@@ -363,6 +365,10 @@ fn mount(task: &FenceTask) -> io::Result<()> {
             }
         }
     }
+    for layer in &task.layers {
+        // Without it the directory is empty, and what builds there begins cold.
+        let _ = layer.put_up(task.way);
+    }
     // The same directory, in the mounts that its absolute path leads through now.
     env::set_current_dir(cwd)
 }
@@ -422,6 +428,13 @@ pub struct FenceTask {
     pub open: Vec<PathBuf>,
     /// Directories that keep their names, the outermost first.
     pub held: Vec<PathBuf>,
+    pub(super) layers: Vec<LayerMount>,
+}
+
+impl FenceTask {
+    pub(super) fn empty(way: FenceWay) -> Self {
+        Self { way, closed: Vec::new(), open: Vec::new(), held: Vec::new(), layers: Vec::new() }
+    }
 }
 
 /// The directories above what is closed.

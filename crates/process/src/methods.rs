@@ -13,11 +13,12 @@
 //! does not work, and no file can be given to another group of the person.
 #![allow(clippy::disallowed_methods)] // door: a process to try a method out, and how long it takes
 
+use std::fs;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -30,6 +31,7 @@ use super::cgroup::{self, Leaf};
 use super::guard::{self, GuardTask, Isolation};
 use super::guard::{FenceTask, FenceWay};
 use super::guard_report::GuardReport;
+use super::layers::{self, Layer};
 use super::tag::Tag;
 use super::{orphans, registry};
 use descent_system::failure::{Failure, exit};
@@ -37,12 +39,18 @@ use descent_system::failure::{Failure, exit};
 /// The variable that names a method, for people whom the strongest one harms.
 const METHOD_VARIABLE: &str = "DESCENT_ENDING";
 /// Leaves a process behind that holds the output open, and exits with an unusual status.
-const TRIAL: &str = r#"sleep 600 & [ -z "$DESCENT_CLOSED" ] || mkdir "$DESCENT_CLOSED/x" 2>/dev/null && exit 43
-[ "$DESCENT_USERS" ] && ssh -G localhost 2>&1 | grep -q "Bad owner" && exit 43; exit 42"#;
+const TRIAL: &str = r#"sleep 600 &
+[ -z "$DESCENT_LAYERED" ] || [ -e "$DESCENT_LAYERED" ] || exit 43
+[ -n "$DESCENT_CLOSED" ] && mkdir "$DESCENT_CLOSED/x" 2>/dev/null && exit 43
+[ -n "$DESCENT_USERS" ] && ssh -G localhost 2>&1 | grep -q "Bad owner" && exit 43
+exit 42"#;
 const TRIAL_STATUS: i32 = 42 << 8;
-/// The trial wrote where the fence is, or ssh does not work behind it.
+/// The trial wrote where the fence is, saw no layers, or ssh does not work behind it.
 const TRIAL_LOOSE: i32 = 43 << 8;
 const TRIAL_CLOSED: &str = "DESCENT_CLOSED";
+/// A file that the job sees if its layers are there.
+const TRIAL_LAYERED: &str = "DESCENT_LAYERED";
+const TRIAL_FILE: &str = "file";
 /// In a user namespace ssh may refuse the system's settings: their owner has no name there.
 const TRIAL_USERS: &str = "DESCENT_USERS";
 const TRIAL_MARK: &str = "trial";
@@ -114,6 +122,13 @@ pub fn prepare() -> Result<(), Failure> {
 /// If the requested method does not exist or does not work here.
 pub fn check_requested() -> Result<(), Failure> {
     choice().as_ref().map(|_| ()).map_err(Clone::clone)
+}
+
+/// Whether jobs can see directories of a tree in layers, where trees lie in that directory.
+#[must_use]
+pub fn layers_work(dir: &Path) -> bool {
+    let works = chosen().try_layers(dir);
+    works.inspect_err(|error| tracing::info!(%error, "no layers")).unwrap_or(false)
 }
 
 #[derive(Debug, Clone)]
@@ -273,13 +288,27 @@ impl JobEnding {
         let dir = tempfile::tempdir()?;
         let closed = vec![dir.path().canonicalize()?];
         for way in self.fence_ways() {
-            let task =
-                FenceTask { way: *way, closed: closed.clone(), open: Vec::new(), held: Vec::new() };
+            let task = FenceTask { closed: closed.clone(), ..FenceTask::empty(*way) };
             if let Ok(Some(way)) = self.try_out(Some(task)) {
                 return Ok(Some(way));
             }
         }
         self.try_out(None)
+    }
+
+    fn try_layers(&self, dir: &Path) -> io::Result<bool> {
+        let Some(way) = self.fence.filter(|way| *way != FenceWay::Landlock) else {
+            return Ok(false);
+        };
+        let dir = tempfile::tempdir_in(dir)?;
+        let [tree, lower] = ["tree", "lower"].map(|name| dir.path().join(name));
+        fs::create_dir(&tree)?;
+        fs::create_dir(&lower)?;
+        fs::write(lower.join(TRIAL_FILE), b"")?;
+        layers::make(&tree, &[Layer { at: tree.clone(), lower }])?;
+        let task =
+            FenceTask { layers: layers::mounts_of(&tree, dir.path()), ..FenceTask::empty(way) };
+        Ok(self.try_out(Some(task))?.is_some())
     }
 
     /// Runs a job that leaves something behind, and checks that it is gone; gives the fence if it held.
@@ -302,7 +331,10 @@ impl JobEnding {
         let (left, held) = io::pipe()?;
         let way = fence.as_ref().map(|fence| fence.way);
         let closed = fence.iter().flat_map(|fence| fence.closed.clone()).next();
+        let layered = fence.iter().flat_map(|fence| &fence.layers).next();
+        let layered = layered.map(|layer| layer.at.join(TRIAL_FILE)).unwrap_or_default();
         let (mut command, control) = self.command(TRIAL, tag, leaf, &mut None, fence)?;
+        command.env(TRIAL_LAYERED, layered);
         command.env(TRIAL_CLOSED, closed.unwrap_or_default());
         let has_users = way == Some(FenceWay::UserMounts);
         command.env(TRIAL_USERS, if has_users { "1" } else { "" });

@@ -36,7 +36,7 @@ use super::{
     kept, places,
 };
 use crate::git::{Git, GitError, Leftovers, SourceTimes, Stamps};
-use descent_process::Programs;
+use descent_process::{Programs, layers};
 use descent_store::StatePlace;
 use descent_system::files;
 
@@ -67,6 +67,8 @@ pub struct Worktrees {
     keeps: Vec<String>,
     /// Whether trees begin with build state.
     is_warm: bool,
+    /// Bytes that are copied at most where copies share no blocks.
+    copy_bytes_max: u64,
     warm: Arc<WarmKnowledge>,
     notes: Arc<Mutex<Vec<String>>>,
 }
@@ -124,6 +126,7 @@ impl Worktrees {
             keep: Globs::read("setup.keep", &constraints.setup.keep)?,
             keeps: constraints.setup.keep.clone(),
             is_warm: constraints.warm() == WarmUse::On,
+            copy_bytes_max: warm::COPY_BYTES_MAX,
             warm: Arc::default(),
             notes: Arc::default(),
             project,
@@ -227,13 +230,9 @@ impl Worktrees {
         }
         let brought = self.bring_warm(&root, base)?;
         let mark = self.mark_of_setup(base)?;
-        let is_set_up = brought.set_up.is_some() && brought.set_up == mark;
-        // A failure on either is confirmed only where trees begin with build state.
-        let is_set_up =
-            is_set_up || (brought.is_warm && self.put_back_setup(&root, mark.as_deref())?);
         Ok(WorkDir {
             path: brought.path,
-            is_new: !is_set_up,
+            is_new: brought.set_up.is_none() || brought.set_up != mark,
             is_reused: brought.is_warm,
             mark: None,
         })
@@ -271,6 +270,9 @@ impl Worktrees {
         times: Option<&SourceTimes>,
     ) -> Result<PathBuf> {
         places::make_below(self.whole_cache(), root.parent().unwrap_or(root))?;
+        if leftovers == Leftovers::RemoveAll {
+            self.git.remove_worktrees(&layers::place_of(root))?;
+        }
         self.git.checkout(root, commit, leftovers, times)?;
         // The commit need not hold the project's directory: all in it may be ignored.
         let project = places::own_dir(root, &self.prefix)?;

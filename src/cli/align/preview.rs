@@ -316,13 +316,15 @@ fn places(page: &mut Page, shown: &AgreementView, project: &Path, dir: &Path) {
 fn of_carried(carried: &CarriedDirs) -> String {
     let dirs = carried.dirs.join(", ");
     let size = phrase::megabytes(carried.bytes);
-    match carried.how {
-        CopyWay::TooLarge => format!("nothing: {dirs} has {size}, too much to be copied here"),
-        CopyWay::Reflink => {
-            format!("{dirs}: {size} by reflink; verdicts that decide are taken cold")
+    let how = match carried.how {
+        CopyWay::Reflink => "reflink",
+        CopyWay::Copy => "copy",
+        CopyWay::Overlay => "overlay",
+        CopyWay::TooLarge => {
+            return format!("nothing: {dirs} has {size}, too much to be copied here");
         }
-        CopyWay::Copy => format!("{dirs}: {size} by copy; verdicts that decide are taken cold"),
-    }
+    };
+    format!("{dirs}: {size} by {how}; verdicts that decide are taken cold")
 }
 
 /// A person in a directory below may take that one for the place.

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::{
     chance::{self, Rng},
-    world::{World, plan, task},
+    world::{Running, World, plan, task},
 };
 
 /// Builds each source into an object, and all objects into one file. It misses what a careless build misses: that objects
@@ -103,6 +103,44 @@ fn a_choice_that_passes_on_stale_state_alone_is_refuted() {
     let ran = world.run().expect(0);
     assert_eq!((ran.count("solved"), ran.count("refuted")), (2, 1), "{}", ran.stdout);
     assert_eq!(world.result_file("a.src"), "3\n");
+}
+
+/// A test of cargo that finds its files by the path of its tree, which the compiler put into it.
+#[test]
+fn a_test_that_was_built_in_another_tree_works_in_its_own() {
+    let world = World::new();
+    let manifest =
+        "[package]\nname = \"reads\"\nversion = \"0.1.0\"\nedition = \"2021\"\n\n[workspace]\n";
+    world.write("Cargo.toml", manifest);
+    ["src", "tests"].iter().for_each(|dir| fs::create_dir(world.repo().join(dir)).unwrap());
+    world.write("src/lib.rs", "");
+    world.write("data", "1\n");
+    let reads =
+        "std::fs::read_to_string(concat!(env!(\"CARGO_MANIFEST_DIR\"), \"/data\")).unwrap()";
+    world.write(
+        "tests/reads.rs",
+        &format!("#[test]\nfn reads() {{ assert_eq!({reads}, \"2\\n\"); }}\n"),
+    );
+    world.write(".gitignore", "/target\n");
+    let suite = "cargo test -q --offline";
+    let cargo = Command::new("cargo")
+        .args(["generate-lockfile", "--offline"])
+        .current_dir(world.repo())
+        .status();
+    assert!(cargo.unwrap().success());
+    world.commit_all("start");
+    let choice = format!("echo 2 > data && {suite}");
+    let plan = plan(&[suite], json!({}), json!({"C": task(&choice)}));
+    let with_cargo = |args: &[&str]| {
+        let mut command = world.command(args);
+        // The tests' home has no toolchain.
+        let named = ["CARGO_HOME", "RUSTUP_HOME", "RUSTUP_TOOLCHAIN"];
+        command.envs(named.into_iter().filter_map(|name| Some((name, std::env::var_os(name)?))));
+        Running::of(command).wait().expect(0)
+    };
+    with_cargo(&["align", "-y", "-f", &world.plan(&plan)]).shows("carries along: target");
+    let ran = with_cargo(&["run", "--json"]);
+    assert_eq!(ran.count("attempt_failed"), 0, "{}", ran.stdout);
 }
 
 fn edit(rng: &mut Rng, n: u64) -> String {

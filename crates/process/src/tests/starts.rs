@@ -100,3 +100,34 @@ async fn what_cannot_be_started_is_said_with_its_cause() {
     let unlogged = Job { log, ..world.job("true") };
     assert!(matches!(refused(unlogged).await, SpawnError::Log { .. }));
 }
+
+#[tokio::test]
+async fn jobs_of_a_tree_see_its_layers_and_what_the_last_one_left_in_them() {
+    let world = World::new();
+    let cache = world.directory.path().canonicalize().unwrap();
+    let [tree, image] = ["tree", "image"].map(|name| cache.join(name));
+    std::fs::create_dir_all(tree.join("build")).unwrap();
+    std::fs::create_dir_all(image.join("deep")).unwrap();
+    std::fs::write(image.join("deep/o"), "built\n").unwrap();
+    std::fs::write(image.join("gone"), "x\n").unwrap();
+    let layer = layers::Layer { at: tree.join("build"), lower: image.clone() };
+    layers::make(&tree, &[layer]).unwrap();
+    if !layers_work(&cache) {
+        println!("skipped: no overlay in the mounts of a job here");
+        return;
+    }
+    let fence =
+        Fence::around(&cache.join("none"), [&cache.join("none/x"); 2], &[], &[], Some(cache));
+    for (command, expected) in [
+        ("cat build/deep/o && echo mine > build/deep/o && rm build/gone", "built\n"),
+        ("cat build/deep/o && ls build && rm -r build/deep", "mine\ndeep\n"),
+        ("ls -A build", ""),
+    ] {
+        let reach = Reach::Fenced { out: None };
+        let job = Job { cwd: tree.clone(), reach, ..world.job(command) };
+        let ended = run(&job, Some(&fence), &CancellationToken::new(), |_| ()).await.unwrap();
+        assert_eq!((ended.how, ended.output.tail().trim_start()), (JobEnd::Exit(0), expected));
+    }
+    assert_eq!(std::fs::read_dir(tree.join("build")).unwrap().count(), 0, "nobody else sees them");
+    assert_eq!(std::fs::read_to_string(image.join("deep/o")).unwrap(), "built\n");
+}

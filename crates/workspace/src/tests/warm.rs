@@ -1,8 +1,12 @@
 //! Build state in trees: which directories are carried, with which times, and what is never carried.
 
-use std::os::unix::{fs::MetadataExt, net::UnixListener};
+use std::os::unix::{
+    fs::{MetadataExt, PermissionsExt},
+    net::UnixListener,
+};
 
 use super::*;
+use descent_process::layers;
 use descent_system::files;
 
 fn modified(path: impl AsRef<Path>) -> std::time::SystemTime {
@@ -69,9 +73,9 @@ fn unchanged_files_have_the_time_of_the_build_and_changed_ones_are_newer() {
 }
 
 #[test]
-fn what_is_tied_to_its_place_or_holds_a_repository_stays_behind() {
+fn what_holds_the_path_of_its_tree_or_a_repository_stays_behind() {
     let world = World::new();
-    put(world.top().join(".gitignore"), "build/\nvenv/\nabs/\nrepo/\nodd/\n.env\n");
+    put(world.top().join(".gitignore"), "build/\ncmake/\ndeps/\nabs/\nrepo/\n.env\n");
     world.commit();
     let w = world.open(&Constraints::default());
     let base = start(&w);
@@ -80,17 +84,18 @@ fn what_is_tied_to_its_place_or_holds_a_repository_stays_behind() {
         fs::hard_link(top.join("build/deep/o"), top.join("build/twin")).unwrap();
         symlink("deep/o", top.join("build/link")).unwrap();
         UnixListener::bind(top.join("build/socket")).unwrap();
-        put(top.join("venv/pyvenv.cfg"), "home = /usr\n");
+        put(top.join("cmake/CMakeCache.txt"), "x\n");
+        put(top.join("deps/x.d"), &format!("x.o: {}/x.h\n", top.display()));
         put(top.join("repo/.git/HEAD"), "x\n");
         fs::create_dir(top.join("abs")).unwrap();
-        symlink(top, top.join("abs/link")).unwrap();
+        symlink("/usr/bin", top.join("abs/link")).unwrap();
         put(top.join(".env"), "SECRET=1\n");
     });
     let room = slot(&w, &base, Warmth::Warm).path;
     assert_eq!(read(room.join("build/link")), "o\n");
     let inode = |name: &str| fs::metadata(room.join("build").join(name)).unwrap().ino();
     assert_eq!(inode("twin"), inode("deep/o"));
-    for gone in ["build/socket", "venv", "repo", "abs", ".env"] {
+    for gone in ["build/socket", "cmake", "deps", "repo", "abs", ".env"] {
         assert!(room.join(gone).symlink_metadata().is_err(), "{gone}");
     }
 }
@@ -135,8 +140,8 @@ fn setup_is_left_out_only_where_all_that_it_made_is_carried() {
     };
     set_up(".env");
     assert!(slot(&w, &base, Warmth::Warm).is_new, "a single file is not carried");
-    set_up("build/pyvenv.cfg");
-    assert!(slot(&w, &base, Warmth::Warm).is_new, "nor is what is tied to its place");
+    set_up("build/CMakeCache.txt");
+    assert!(slot(&w, &base, Warmth::Warm).is_new, "nor is what is tied to its tree");
     set_up("build/dep");
     assert!(!slot(&w, &base, Warmth::Warm).is_new);
     let room = w.for_checks(Checkout::Verify, Some(&base), Warmth::Warm).unwrap();
@@ -148,32 +153,91 @@ fn setup_is_left_out_only_where_all_that_it_made_is_carried() {
     assert!(slot(&w, &lock, Warmth::Warm).is_new);
 }
 
+/// A virtual environment of a checkout, in an attempt: with the paths of its own tree.
 #[test]
-fn what_setup_made_in_a_place_comes_back_there_without_what_an_attempt_did_to_it() {
+fn an_environment_that_setup_made_serves_in_each_tree_with_the_paths_of_that_tree() {
     let world = World::new();
-    put(world.top().join(".gitignore"), "venv/\nbuild/\n");
+    put(world.top().join(".gitignore"), "venv/\n");
     put(world.top().join("requirements.txt"), "pytest\n");
     world.commit();
     let mut constraints = Constraints::default();
     constraints.setup.run = Some("python3 -m venv venv".into());
     let w = world.open(&constraints);
     let base = start(&w);
-    kept(&w, &base, |top| put(top.join("build/o"), "built\n"));
-    let room = slot(&w, &base, Warmth::Warm);
-    assert!(room.is_new);
-    put(room.path.join("venv/pyvenv.cfg"), "home = /usr\n");
-    symlink("/usr/bin/env", room.path.join("venv/python")).unwrap();
-    w.note_setup(0, &base, Vec::new(), true).unwrap();
-    put(room.path.join("venv/pyvenv.cfg"), "spoiled\n");
-    let again = slot(&w, &base, Warmth::Warm);
-    assert!(!again.is_new);
-    assert_eq!(read(again.path.join("venv/pyvenv.cfg")), "home = /usr\n");
-    assert!(again.path.join("venv/python").is_symlink());
-    let other = w.for_attempt(1, Some(&base), Warmth::Warm).unwrap();
-    assert!(other.is_new && !other.path.join("venv").exists(), "another place");
+    let room = w.for_checks(Checkout::Pristine, Some(&base), Warmth::Cold).unwrap();
+    let venv = room.path.join("venv");
+    let script = |top: &Path| format!("#!{0}/venv/python\nnot {0}2\n", top.display());
+    put(venv.join("pyvenv.cfg"), "home = /usr\n");
+    put(venv.join("bin/tool"), &script(&room.path));
+    fs::set_permissions(venv.join("bin/tool"), fs::Permissions::from_mode(0o755)).unwrap();
+    put(venv.join("blob"), &format!("\0{}", room.path.display()));
+    symlink("/usr/bin/env", venv.join("python")).unwrap();
+    symlink(room.path.join("a.txt"), venv.join("own")).unwrap();
+    w.checks_are_set_up(Checkout::Pristine, &room).unwrap();
+    w.keep_warm(Checkout::Pristine, &base).unwrap();
+    for n in 0..2 {
+        let slot = w.for_attempt(n, Some(&base), Warmth::Warm).unwrap();
+        assert!(!slot.is_new, "`setup` is left out");
+        let tool = slot.path.join("venv/bin/tool");
+        let others = format!("{}2", slot.path.display());
+        let expected =
+            script(&room.path).replace(room.path.to_str().unwrap(), slot.path.to_str().unwrap());
+        let expected = expected.replace(&others, &format!("{}2", room.path.display()));
+        assert_eq!(read(&tool), expected, "a name that only begins like it is another");
+        assert_eq!(fs::metadata(&tool).unwrap().mode() & 0o777, 0o755);
+        assert!(read(slot.path.join("venv/blob")).ends_with(room.path.to_str().unwrap()));
+        assert_eq!(fs::read_link(slot.path.join("venv/own")).unwrap(), slot.path.join("a.txt"));
+        assert_eq!(
+            fs::read_link(slot.path.join("venv/python")).unwrap(),
+            Path::new("/usr/bin/env")
+        );
+    }
     assert!(slot(&w, &base, Warmth::Cold).is_new);
     let listed = clean(change(&w, &base, &base, "requirements.txt", "pytest\nrich\n")).0;
     assert!(slot(&w, &listed, Warmth::Warm).is_new);
+}
+
+/// What cargo writes of two units and a build script.
+#[test]
+fn a_unit_of_cargo_that_holds_the_path_of_its_tree_is_left_out_alone() {
+    let world = World::new();
+    put(world.top().join(".gitignore"), "target/\n");
+    world.commit();
+    let w = world.open(&Constraints::default());
+    let base = start(&w);
+    let notes = |hash: &str| format!("target/debug/.fingerprint/unit-{hash}");
+    let units = [
+        ("0a", "deps/free-0a.d", "x: src/lib.rs\n# env-dep:CARGO_PKG_NAME=unit\n", true),
+        ("0b", "deps/tied-0b.d", "x: src/lib.rs\n# env-dep:CARGO_MANIFEST_DIR=TOP\n", false),
+        ("0c", "deps/tied-0c.d", "# env-dep:CARGO_BIN_EXE_x=TOP/target/debug/x\n", false),
+        ("0d", "deps/free-0d.d", "# env-dep:OUT_DIR=TOP/target/debug/build/unit-0f/out\n", true),
+        ("0e", "build/unit-0e/output", "cargo:rerun-if-changed=TOP/proto\n", false),
+        (
+            "0f",
+            "build/unit-0f/output",
+            "cargo:rustc-link-search=TOP/target/debug/build/unit-0f/out\n",
+            true,
+        ),
+        ("10", "deps/free-10.d", "# env-dep:X=TOP2/y\n", true),
+    ];
+    kept(&w, &base, |top| {
+        put(top.join("target/.rustc_info.json"), "{}\n");
+        for (hash, file, text, _) in units {
+            put(top.join(notes(hash)).join("invoked.timestamp"), "x\n");
+            put(top.join("target/debug").join(file), &text.replace("TOP", top.to_str().unwrap()));
+        }
+    });
+    let room = slot(&w, &base, Warmth::Warm).path;
+    for (hash, file, _, is_carried) in units {
+        assert_eq!(room.join(notes(hash)).exists(), is_carried, "{file}");
+        assert_eq!(room.join("target/debug").join(file).exists(), is_carried, "{file}");
+    }
+    kept(&w, &base, |top| {
+        put(top.join("target/.rustc_info.json"), "{}\n");
+        let text = format!("# env-dep:X={}\n", top.display());
+        put(top.join("target/debug/deps/unknown-0b.d"), &text);
+    });
+    assert!(!slot(&w, &base, Warmth::Warm).is_reused, "nothing says how cargo would make it again");
 }
 
 #[test]
@@ -208,21 +272,65 @@ fn a_directory_that_checkouts_keep_is_carried_too() {
 #[test]
 fn the_checkout_of_an_agreement_begins_with_the_persons_build_alone() {
     let world = World::new();
-    put(world.top().join(".gitignore"), "build/\ntarget/\nnode_modules/\n.env\n");
+    put(world.top().join(".gitignore"), "build/\ntarget/\nobj/\nnode_modules/\n.env\n");
     world.commit();
     put(world.top().join("build/x.o"), "object\n");
     put(world.top().join("target/CACHEDIR.TAG"), "tag\n");
     put(world.top().join("node_modules/a/index.js"), "js\n");
     put(world.top().join(".env"), "SECRET=1\n");
+    let program = world.top().join("obj/program");
+    put(program.clone(), &format!("\0{}\0", world.top().display()));
+    put(world.top().join("obj/x.o"), "object\n");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
     let w = world.open(&Constraints::default());
     let base = start(&w);
     let room = w.for_checks(Checkout::Judging, Some(&base), Warmth::Warm).unwrap();
     assert!(room.is_reused);
     assert!(room.path.join("build/x.o").exists() && room.path.join("target").exists());
+    assert!(!room.path.join("obj").exists(), "the program would work in the person's files");
     assert!(!room.path.join("node_modules").exists() && !room.path.join(".env").exists());
     assert_eq!(modified(room.path.join("a.txt")), modified(world.top().join("a.txt")));
     w.keep_warm(Checkout::Judging, &base).unwrap();
     let carried = w.carried().unwrap().unwrap();
     assert_eq!(carried.dirs, ["build", "target"]);
     assert!(world.top().join("build/x.o").exists(), "the person's is copied");
+}
+
+/// Only jobs see the content (`process::layers`).
+#[test]
+fn what_is_too_large_to_be_copied_lies_below_the_trees_own_until_no_tree_uses_it() {
+    let world = World::new();
+    put(world.top().join(".gitignore"), "build/\nvenv/\n");
+    world.commit();
+    let mut w = world.open(&Constraints::default());
+    w.carry_in_layers();
+    let base = start(&w);
+    let build = |text: &str| {
+        let pristine = kept(&w, &base, |top| {
+            put(top.join("build/o"), text);
+            put(top.join("venv/pyvenv.cfg"), "moves\n");
+        });
+        pristine.ancestors().nth(2).unwrap().join("warm")
+    };
+    let lowers = |room: &WorkDir| -> Vec<String> {
+        let layers = layers::of_tree(&room.path).into_iter();
+        layers.map(|layer| read(layer.lower.join("o"))).collect()
+    };
+    let images = build("first\n");
+    let room = slot(&w, &base, Warmth::Warm);
+    assert!(room.is_reused && room.is_new);
+    assert!(files::entries(&room.path.join("build")).is_empty());
+    assert!(!room.path.join("venv").exists(), "its text would have to be another");
+    build("second\n");
+    assert_eq!((lowers(&room), files::entries(&images).len()), (vec!["first\n".into()], 2));
+    let room = slot(&w, &base, Warmth::Warm);
+    build("third\n");
+    assert_eq!((lowers(&room), files::entries(&images).len()), (vec!["second\n".into()], 2));
+    slot(&w, &base, Warmth::Cold);
+    assert!(lowers(&room).is_empty() && !room.path.join("build").exists());
+    build("fourth\n");
+    assert_eq!(files::entries(&images).len(), 1);
+    slot(&w, &base, Warmth::Warm);
+    w.keep_result_alone().unwrap();
+    assert!(!layers::place_of(&room.path).exists() && !images.exists());
 }

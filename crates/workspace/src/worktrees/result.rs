@@ -109,21 +109,10 @@ impl Worktrees {
         Ok(self.git.files_changed(&root, &self.linked_in(&root))?)
     }
 
-    /// Notes what `setup` changed in a slot, so that it is no part of the attempt's change. If it has run now, the next
-    /// attempt here gets it. `laid` are paths that had changed before.
-    pub fn note_setup(
-        &self,
-        slot: usize,
-        base: &CommitId,
-        laid: Vec<PathBuf>,
-        has_run: bool,
-    ) -> Result<()> {
+    /// Notes what `setup` changed in a slot, so that it is no part of the attempt's change. `laid` are paths that had
+    /// changed before.
+    pub fn note_setup(&self, slot: usize, base: &CommitId, laid: Vec<PathBuf>) -> Result<()> {
         let workspace = &self.slot(slot);
-        if has_run && laid.is_empty() {
-            let kept = self.keep_setup(workspace, base);
-            // It runs again in the next attempt then.
-            let _ = kept.inspect_err(|error| tracing::info!(%error, "`setup` is not kept"));
-        }
         let shared = self.shared_in(workspace, base)?.into_iter();
         let exclude: Vec<PathBuf> = shared.chain(laid).collect();
         let noted = self.git.note_setup(workspace, base, &exclude);

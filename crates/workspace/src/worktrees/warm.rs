@@ -3,14 +3,14 @@
 //!
 //! `<checks>/warm/<n>/` holds them with a record, which is written last: without it nothing there is used. Invariants: they
 //! come from a checkout of a head, or at the agreement from the person's directory, and never from an attempt. No single
-//! file, no repository and nothing that holds the path of its place is carried.
+//! file and no repository is carried, and no path of the tree that it was made in (`tied_paths`).
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 mod dir_copy;
-mod slot_setup;
+mod tied_paths;
 
 use std::{
-    fs,
+    fs, io,
     path::{Path, PathBuf},
     slice,
     sync::{
@@ -24,13 +24,18 @@ use serde::{Deserialize, Serialize};
 
 use super::{Checkout, Leftovers, Result, WorkspaceError, Worktrees, kept, places};
 use crate::git::SourceTimes;
+use descent_process::{
+    layers::{self, Layer},
+    layers_work,
+};
 use descent_system::{files, phrase, space};
-use dir_copy::{CopyPlace, DirList};
+use dir_copy::{DirList, TreeOrigin};
+use tied_paths::TreeMove;
 
 const RECORD: &str = "record.json";
 const RECORD_BYTES_MAX: u64 = 256 << 20;
 /// Bytes that are copied at most where copies share no blocks.
-const COPY_BYTES_MAX: u64 = 4 << 30;
+pub(super) const COPY_BYTES_MAX: u64 = 4 << 30;
 /// The part of the free space that copies may take.
 const FREE_PART: u64 = 4;
 
@@ -43,6 +48,7 @@ pub(super) struct WarmKnowledge {
     /// The paths that git ignores or finds changed in a checkout right after its `setup`.
     made_by_setup: Mutex<Option<Vec<PathBuf>>>,
     is_noted: OnceLock<()>,
+    layers_work: OnceLock<bool>,
     /// A warm verdict was wrong, so the tree of candidates is made anew before its next use.
     is_candidate_in_doubt: AtomicBool,
 }
@@ -51,6 +57,8 @@ pub(super) struct WarmKnowledge {
 struct Image {
     /// They lie below it.
     top: PathBuf,
+    made_in: PathBuf,
+    is_persons: bool,
     dirs: Vec<(PathBuf, DirList)>,
     times: SourceTimes,
     /// The mark of the `setup` whose results are all here.
@@ -59,6 +67,7 @@ struct Image {
 
 #[derive(Serialize, Deserialize)]
 struct ImageRecord {
+    made_in: PathBuf,
     dirs: Vec<PathBuf>,
     times: SourceTimes,
     set_up: Option<Vec<u8>>,
@@ -100,19 +109,24 @@ pub enum CopyWay {
     /// Copies share blocks.
     Reflink,
     Copy,
+    /// Jobs see the directories below their own.
+    Overlay,
     /// They are too large to be copied: trees begin without them.
     #[serde(rename = "none")]
     TooLarge,
 }
 
 impl Image {
-    fn of(top: PathBuf, dirs: Vec<PathBuf>, times: SourceTimes, set_up: Option<Vec<u8>>) -> Self {
+    /// What a record says of directories that lie below `top`.
+    fn of(top: PathBuf, record: ImageRecord, is_persons: bool) -> Self {
+        let ImageRecord { made_in, dirs, times, set_up } = record;
+        let origin = TreeOrigin { path: &made_in, is_persons };
         let listed = dirs.into_iter().filter_map(|dir| {
-            let list = DirList::of(&top.join(&dir), CopyPlace::Another)?;
+            let list = DirList::of(&top, &dir, origin)?;
             Some((dir, list))
         });
         let dirs: Vec<_> = listed.collect();
-        let mut image = Self { top, dirs, times, set_up };
+        let mut image = Self { top, made_in, is_persons, dirs, times, set_up };
         for (_, list) in &image.dirs {
             image.times.newest = image.times.newest.max(list.newest);
         }
@@ -148,51 +162,73 @@ impl Worktrees {
         commit: &CommitId,
         image: Option<Image>,
     ) -> Result<BroughtTree> {
-        let image = image.filter(|image| self.may_carry(image));
+        let way = image.as_ref().map(|image| self.way_of(image));
+        let image = image.filter(|_| way != Some(CopyWay::TooLarge));
         let times = image.as_ref().map(|image| &image.times);
         let path = self.bring(root, commit, Leftovers::RemoveAll, times)?;
         let Some(image) = image else {
             return Ok(BroughtTree { path, is_warm: false, set_up: None });
         };
         let mut is_whole = true;
-        let mut is_warm = false;
+        let (mut layers, mut is_warm) = (Vec::new(), false);
         for (dir, list) in &image.dirs {
-            let is_carried = self.carry(&image.top, root, dir, list)?;
+            let layer = Layer { at: root.join(dir), lower: image.top.join(dir) };
+            let is_carried = match way {
+                Some(CopyWay::Overlay) => {
+                    !list.is_movable && self.carry(root, dir, || files::make_dirs(&layer.at))? && {
+                        layers.push(layer);
+                        true
+                    }
+                }
+                _ => {
+                    let trees = TreeMove { from: &image.made_in, to: &real(root) };
+                    self.carry(root, dir, || list.copy(&layer.lower, &layer.at, &trees))?
+                }
+            };
             (is_whole, is_warm) = (is_whole && is_carried, is_warm || is_carried);
+        }
+        if !layers.is_empty() {
+            layers::make(root, &layers).map_err(WorkspaceError::io(root))?;
         }
         let set_up = image.set_up.filter(|_| is_whole);
         Ok(BroughtTree { path, is_warm, set_up })
     }
 
-    /// Copies one directory into a tree, where it is free there and ignored. Whether it is there then.
-    fn carry(&self, top: &Path, root: &Path, dir: &Path, list: &DirList) -> Result<bool> {
+    /// Makes one directory in a tree, where it is free there and ignored. Whether it is there then.
+    fn carry(
+        &self,
+        root: &Path,
+        dir: &Path,
+        make: impl FnOnce() -> io::Result<()>,
+    ) -> Result<bool> {
         if kept::first_missing(root, dir).as_deref() != Some(dir) {
             return Ok(false);
         }
-        let copied = list.copy(&top.join(dir), &root.join(dir));
-        if let Err(error) = &copied {
+        let made = make();
+        if let Err(error) = &made {
             tracing::info!(%error, dir = %dir.display(), "build state is not carried along");
         }
         // Git tells that only of an existing directory.
-        let is_there = copied.is_ok() && self.git.is_ignored(Some(root), dir)?;
+        let is_there = made.is_ok() && self.git.is_ignored(Some(root), dir)?;
         if !is_there {
             kept::remove(&root.join(dir))?;
         }
         Ok(is_there)
     }
 
-    fn may_carry(&self, image: &Image) -> bool {
+    fn way_of(&self, image: &Image) -> CopyWay {
+        let way = self.copy_way(image.bytes());
         let why = if !image.is_of_the_past(self.whole_cache()) {
             "it has a time in the future".to_owned()
-        } else if self.copy_way(image.bytes()) == CopyWay::TooLarge {
+        } else if way == CopyWay::TooLarge || way == CopyWay::Overlay && image.is_persons {
             format!("{} are too much to be copied here", phrase::megabytes(image.bytes()))
         } else {
-            return true;
+            return way;
         };
         if !image.dirs.is_empty() && self.warm.is_noted.set(()).is_ok() {
             self.note([format!("trees begin without build state: {why}")]);
         }
-        false
+        CopyWay::TooLarge
     }
 
     fn copy_way(&self, bytes: u64) -> CopyWay {
@@ -201,7 +237,13 @@ impl Worktrees {
             return CopyWay::Reflink;
         }
         let free = space::free_space(cache).map_or(u64::MAX, |space| space.free_bytes / FREE_PART);
-        if bytes <= COPY_BYTES_MAX.min(free) { CopyWay::Copy } else { CopyWay::TooLarge }
+        if bytes <= self.copy_bytes_max.min(free) {
+            return CopyWay::Copy;
+        }
+        match *self.warm.layers_work.get_or_init(|| layers_work(cache)) {
+            true => CopyWay::Overlay,
+            false => CopyWay::TooLarge,
+        }
     }
 
     /// The directories that trees begin with now.
@@ -223,7 +265,7 @@ impl Worktrees {
         let newest = all.into_iter().rev().find_map(|(_, top)| {
             let record = files::read(&top.join(RECORD), RECORD_BYTES_MAX).ok()?;
             let record: ImageRecord = serde_json::from_slice(&record).ok()?;
-            Some(Image::of(top, record.dirs, record.times, record.set_up))
+            Some(Image::of(top, record, false))
         });
         Ok(newest.filter(|image| !image.dirs.is_empty()))
     }
@@ -239,7 +281,7 @@ impl Worktrees {
         Ok(self.checks_root()?.join("warm"))
     }
 
-    /// The person's directories of kinds that hold no path of their place, and that a build makes anew.
+    /// The person's directories of kinds that a build makes anew.
     fn persons_image(&self, commit: &CommitId) -> Result<Option<Image>> {
         let top = self.git.top().to_owned();
         let project = &self.prefix;
@@ -250,7 +292,8 @@ impl Worktrees {
             return Ok(None);
         }
         let times = self.git.source_times(commit, &top, &[])?;
-        Ok(Some(Image::of(top, dirs, times, None)))
+        let record = ImageRecord { made_in: real(&top), dirs, times, set_up: None };
+        Ok(Some(Image::of(top, record, true)))
     }
 
     /// Notes what `setup` made in a checkout: what is carried must have all of it, or `setup` runs again.
@@ -279,7 +322,8 @@ impl Worktrees {
             self.git.ignored(Some(&root))?.into_iter().filter(is_free).collect();
         let changed = self.git.files_changed(&root, &linked)?;
         let times = self.git.source_times(commit, &root, &changed)?;
-        let image = Image::of(root, dirs, times, None);
+        let record = ImageRecord { made_in: real(&root), dirs, times, set_up: None };
+        let image = Image::of(root, record, false);
         let set_up = self.set_up_within(&image, commit)?;
         self.replace_images(Image { set_up, ..image })
     }
@@ -304,19 +348,44 @@ impl Worktrees {
                 let is_kept = |dir| kept::matching(&image.top, dir, &self.keep, &self.prefix);
                 if is_kept(slice::from_ref(dir)).is_empty() {
                     kept::put_aside(&image.top, &top, slice::from_ref(dir))?;
+                    list.left_out
+                        .iter()
+                        .try_for_each(|gone| kept::remove(&top.join(dir).join(gone)))?;
                 } else {
                     kept::make_parent(&top.join(dir))?;
                     let at = top.join(dir);
-                    list.copy(&image.top.join(dir), &at).map_err(WorkspaceError::io(at))?;
+                    let stays = TreeMove { from: &image.made_in, to: &image.made_in };
+                    list.copy(&image.top.join(dir), &at, &stays).map_err(WorkspaceError::io(at))?;
                 }
             }
             let dirs = image.dirs.into_iter().map(|(dir, _)| dir).collect();
-            let record = ImageRecord { dirs, times: image.times, set_up: image.set_up };
+            let Image { made_in, times, set_up, .. } = image;
+            let record = ImageRecord { made_in, dirs, times, set_up };
             let record = serde_json::to_vec(&record).unwrap_or_default();
             let path = top.join(RECORD);
             files::write_whole(&path, &record).map_err(WorkspaceError::io(path))?;
         }
-        old.iter().try_for_each(|(_, dir)| kept::remove(dir))
+        let used = self.layers_in_use()?;
+        let is_used = |dir: &Path| used.iter().any(|layer| layer.lower.starts_with(dir));
+        old.iter().filter(|(_, dir)| !is_used(dir)).try_for_each(|(_, dir)| kept::remove(dir))
+    }
+
+    /// As if nothing could be copied, and jobs had mounts of their own.
+    #[cfg(test)]
+    pub(crate) fn carry_in_layers(&mut self) {
+        self.copy_bytes_max = 0;
+        self.warm = std::sync::Arc::new(WarmKnowledge {
+            shares_blocks: OnceLock::from(false),
+            layers_work: OnceLock::from(true),
+            ..WarmKnowledge::default()
+        });
+    }
+
+    fn layers_in_use(&self) -> Result<Vec<Layer>> {
+        let mut trees = files::entries(&self.cache);
+        trees.push(self.checks(Checkout::Verify)?);
+        trees.push(self.checks(Checkout::Candidate)?);
+        Ok(trees.iter().flat_map(|tree| layers::of_tree(tree)).collect())
     }
 
     /// Has the trees with build state be made anew, since a verdict on one differs from the one that decides. A candidate
@@ -332,7 +401,12 @@ impl Worktrees {
     }
 }
 
-/// Whether a directory is of a kind whose content leads nowhere and is made by the build alone.
+/// The path of a tree as what works there learns it.
+fn real(tree: &Path) -> PathBuf {
+    tree.canonicalize().unwrap_or_else(|_| tree.to_owned())
+}
+
+/// Whether a directory is of a kind that is made by the build alone.
 fn is_build_state(dir: &Path) -> bool {
     let has_objects = || {
         let names = fs::read_dir(dir).into_iter().flatten().flatten();

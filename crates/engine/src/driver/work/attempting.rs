@@ -118,7 +118,7 @@ async fn make(
         Begun::Failed(failed) => return Ok(ended(a, without_room(*failed, [&cwd, &own]))),
     };
     if (has_setup || is_warm) && !a.is_thinking() {
-        note_setup(a, laid, has_setup).await?;
+        note_setup(a, laid).await?;
     }
     let made = tokio::select! {
         made = agent::finish(attempt, inputs, cancel) => made,
@@ -255,11 +255,11 @@ async fn start(a: &Attempting, warmth: Warmth) -> Result<(TreeStart, Vec<PathBuf
 }
 
 /// Notes what `setup` and build state changed, which is no part of the attempt's change.
-async fn note_setup(a: &Attempting, laid: Vec<PathBuf>, has_run: bool) -> Result<(), Failure> {
+async fn note_setup(a: &Attempting, laid: Vec<PathBuf>) -> Result<(), Failure> {
     let (slot, base) = (a.slot, a.intent.base.clone());
     let note =
         with_trees(&a.executor.workspaces, move |workspaces| match (workspaces.trees(), base) {
-            (Some(trees), Some(base)) => trees.note_setup(slot, &base, laid, has_run),
+            (Some(trees), Some(base)) => trees.note_setup(slot, &base, laid),
             _ => Ok(()),
         });
     note.await

@@ -1,8 +1,8 @@
 //! A directory of build state, looked at and copied: files with their times and modes, links, and second names of one file.
 //! Copies share blocks where the file system can.
 //!
-//! Invariant: what holds a repository, leads to a place by an absolute path, or cannot be read is not copied at all. Pipes,
-//! sockets and devices are left out.
+//! Invariant: what holds a repository, leads elsewhere by an absolute path, or cannot be read is not copied at all. Pipes,
+//! sockets and devices are left out. Not here: the path of a tree in files (`tied_paths`).
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 use std::{
@@ -15,14 +15,15 @@ use std::{
     thread,
 };
 
+use super::tied_paths::{TieSearch, TreeMove, is_tied_program, moved};
 use crate::git::{FileTime, changed};
 use descent_system::files;
 
 /// Entries of one directory at most.
 const ENTRIES_MAX: usize = 1_000_000;
 const THREADS_MAX: usize = 8;
-/// Names that say that what lies beside them holds the path of its place.
-const TIED_TO_A_PLACE: [&str; 3] = ["pyvenv.cfg", "CMakeCache.txt", ".pnpm"];
+/// A longer file is copied as it is, whatever path it holds.
+const MOVED_BYTES_MAX: u64 = 256 << 10;
 
 /// All that is in a directory, by paths relative to it.
 #[derive(Debug, Default)]
@@ -32,57 +33,79 @@ pub(super) struct DirList {
     links: Vec<(PathBuf, PathBuf)>,
     pub(super) bytes: u64,
     pub(super) newest: FileTime,
+    /// Text that holds the path of the tree gets that of the new one.
+    pub(super) is_movable: bool,
+    /// The notes of what holds that path and is made again.
+    pub(super) left_out: Vec<PathBuf>,
 }
 
-/// The place of a copy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum CopyPlace {
-    Same,
-    Another,
+/// The tree that build state was made in, and who made it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct TreeOrigin<'p> {
+    pub(super) path: &'p Path,
+    pub(super) is_persons: bool,
 }
 
 impl DirList {
-    /// `None` if the directory cannot be carried there.
-    pub(super) fn of(top: &Path, to: CopyPlace) -> Option<Self> {
-        let mut list = Self::default();
+    /// The directory `dir` of a tree, which lies below `top` now; `None` if it cannot be carried.
+    pub(super) fn of(top: &Path, dir: &Path, made_in: TreeOrigin<'_>) -> Option<Self> {
+        let (at, mut list, mut ties) = (&top.join(dir), Self::default(), TieSearch::default());
         let mut open = vec![PathBuf::new()];
         while let Some(dir) = open.pop() {
-            list.dirs.push((dir.clone(), top.join(&dir).symlink_metadata().ok()?));
-            for entry in fs::read_dir(top.join(&dir)).ok()? {
-                let name = entry.ok()?.file_name();
-                let path = dir.join(&name);
-                let meta = top.join(&path).symlink_metadata().ok()?;
-                let is_tied = TIED_TO_A_PLACE.iter().any(|tied| name == *tied);
-                let is_unfit = name == ".git" || (is_tied && to == CopyPlace::Another);
-                if is_unfit || list.files.len() + list.links.len() > ENTRIES_MAX {
+            list.dirs.push((dir.clone(), at.join(&dir).symlink_metadata().ok()?));
+            for entry in fs::read_dir(at.join(&dir)).ok()? {
+                let path = dir.join(entry.ok()?.file_name());
+                let meta = at.join(&path).symlink_metadata().ok()?;
+                if !ties.meet(&path) || list.files.len() + list.links.len() > ENTRIES_MAX {
                     return None;
                 }
                 if meta.is_dir() {
                     open.push(path);
                 } else if meta.is_symlink() {
-                    let leads_to = fs::read_link(top.join(&path)).ok()?;
-                    if leads_to.is_absolute() && to == CopyPlace::Another {
-                        return None;
-                    }
+                    let leads_to = fs::read_link(at.join(&path)).ok()?;
                     list.links.push((path, leads_to));
                 } else if meta.is_file() {
-                    File::open(top.join(&path)).ok()?;
+                    File::open(at.join(&path)).ok()?;
                     list.newest = list.newest.max(changed(&meta).unwrap_or_default());
                     list.bytes = list.bytes.saturating_add(meta.blocks().saturating_mul(512));
                     list.files.push((path, meta));
                 }
             }
         }
-        Some(list)
+        list.is_movable = ties.is_movable;
+        list.left_out = ties.left_out(at, made_in.path, dir)?;
+        list.leave_out();
+        list.may_serve_elsewhere(at, made_in, ties.is_of_cargo).then_some(list)
     }
 
-    /// Copies all of it to a place that is free.
-    pub(super) fn copy(&self, from: &Path, to: &Path) -> io::Result<()> {
+    fn leave_out(&mut self) {
+        let stays = |path: &Path| !self.left_out.iter().any(|gone| path.starts_with(gone));
+        self.dirs.retain(|(path, _)| stays(path));
+        self.files.retain(|(path, _)| stays(path));
+        self.links.retain(|(path, _)| stays(path));
+    }
+
+    fn may_serve_elsewhere(&self, at: &Path, made_in: TreeOrigin<'_>, is_of_cargo: bool) -> bool {
+        let is_there = |to: &PathBuf| to.is_relative() || to.starts_with(made_in.path);
+        let leads_elsewhere = self.links.iter().any(|(_, to)| !is_there(to));
+        let is_program = |meta: &Metadata| meta.mode() & 0o111 != 0;
+        let is_tied = |(path, meta): &(PathBuf, Metadata)| {
+            is_program(meta) && is_tied_program(&at.join(path), made_in.path)
+        };
+        let is_exact = is_of_cargo || !made_in.is_persons;
+        (self.is_movable || !leads_elsewhere) && (is_exact || !self.files.iter().any(is_tied))
+    }
+
+    /// Copies all of it to a place that is free, for use in a tree.
+    pub(super) fn copy(&self, from: &Path, to: &Path, trees: &TreeMove<'_>) -> io::Result<()> {
         for (dir, _) in &self.dirs {
             fs::create_dir(to.join(dir))?;
         }
         for (link, leads_to) in &self.links {
-            symlink(leads_to, to.join(link))?;
+            match leads_to.strip_prefix(trees.from) {
+                Ok(below) => symlink(trees.to.join(below), to.join(link))?,
+                Err(_) => symlink(leads_to, to.join(link))?,
+            }
         }
         let mut first_names = HashMap::new();
         let (mut first, mut second) = (Vec::new(), Vec::new());
@@ -95,8 +118,16 @@ impl DirList {
             }
         }
         in_parallel(&first, |(path, meta)| {
-            fs::copy(from.join(path), to.join(path))?;
-            files::set_time(&to.join(path), changed(meta))
+            let (from, to) = (&from.join(path), &to.join(path));
+            let is_moved = self.is_movable && meta.len() <= MOVED_BYTES_MAX;
+            match is_moved.then(|| fs::read(from).map(|text| moved(&text, trees))).transpose()? {
+                Some(Some(text)) => {
+                    fs::write(to, text)?;
+                    fs::set_permissions(to, meta.permissions())?;
+                }
+                _ => drop(fs::copy(from, to)?),
+            }
+            files::set_time(to, changed(meta))
         })?;
         for (known, path) in second {
             fs::hard_link(to.join(known), to.join(path))?;

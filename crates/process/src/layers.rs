@@ -1,0 +1,107 @@
+//! Directories of a tree that its jobs see in layers (an overlay): one that nobody writes below the tree's own. So a tree
+//! begins with a directory that is too large to be copied.
+//!
+//! A record beside the tree says it for each job that works there, until the tree is made anew. Only in the jobs' own mounts
+//! are the layers there: everybody else sees an empty directory, which git ignores.
+
+use std::{
+    io,
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use rustix::io::Errno;
+use rustix::mount::{MountFlags, mount};
+use serde::{Deserialize, Serialize};
+
+use super::guard::FenceWay;
+use descent_system::files;
+
+const RECORD: &str = "layers.json";
+const RECORD_BYTES_MAX: u64 = 1 << 20;
+/// The mounts of the job before may be going just now.
+const TRIES: u32 = 100;
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// One directory of a tree.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Layer {
+    /// The directory in the tree.
+    pub at: PathBuf,
+    pub lower: PathBuf,
+}
+
+/// The directory beside a tree in which its own layers lie.
+#[must_use]
+pub fn place_of(tree: &Path) -> PathBuf {
+    let mut place = tree.as_os_str().to_owned();
+    place.push(".layers");
+    place.into()
+}
+
+/// The layers of a tree; none without a record.
+#[must_use]
+pub fn of_tree(tree: &Path) -> Vec<Layer> {
+    let record = files::read(&place_of(tree).join(RECORD), RECORD_BYTES_MAX);
+    record.ok().and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+}
+
+/// Makes the tree's own layers, which are empty, and then the record.
+///
+/// # Errors
+/// If the file system refuses.
+pub fn make(tree: &Path, layers: &[Layer]) -> io::Result<()> {
+    let place = place_of(tree);
+    for n in 0..layers.len() {
+        for part in ["upper", "work"] {
+            files::make_dirs(&own(&place, n, part))?;
+        }
+    }
+    files::write_whole(&place.join(RECORD), &serde_json::to_vec(layers).unwrap_or_default())
+}
+
+fn own(place: &Path, n: usize, part: &str) -> PathBuf {
+    place.join(n.to_string()).join(part)
+}
+
+/// The options of the mounts of a job that works in `cwd`.
+pub(super) fn mounts_of(cwd: &Path, cache: &Path) -> Vec<LayerMount> {
+    let trees = cwd.ancestors().take_while(|dir| *dir != cache);
+    let mut found = trees.map(|tree| (place_of(tree), of_tree(tree)));
+    let Some((place, layers)) = found.find(|(_, layers)| !layers.is_empty()) else {
+        return Vec::new();
+    };
+    let mounts = layers.into_iter().enumerate().filter_map(|(n, layer)| {
+        let parts = [&layer.lower, &own(&place, n, "upper"), &own(&place, n, "work")];
+        let [lower, upper, work] = parts.map(|path| as_option(path));
+        let options = format!("lowerdir={},upperdir={},workdir={}", lower?, upper?, work?);
+        Some(LayerMount { at: layer.at, options })
+    });
+    mounts.collect()
+}
+
+/// The kernel splits its options at commas and colons.
+fn as_option(path: &Path) -> Option<&str> {
+    path.to_str().filter(|path| !path.contains([',', ':', '\\']))
+}
+
+/// A mount for the guard of a job.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LayerMount {
+    pub(super) at: PathBuf,
+    options: String,
+}
+
+impl LayerMount {
+    pub(super) fn put_up(&self, way: FenceWay) -> io::Result<()> {
+        let own = if way == FenceWay::UserMounts { ",userxattr" } else { "" };
+        let options = std::ffi::CString::new(format!("{}{own}", self.options))?;
+        for _ in 0..TRIES {
+            match mount("overlay", &self.at, "overlay", MountFlags::empty(), Some(&*options)) {
+                Err(Errno::BUSY) => std::thread::sleep(PAUSE),
+                made => return Ok(made?),
+            }
+        }
+        Err(Errno::BUSY.into())
+    }
+}
