@@ -2,6 +2,7 @@
 import sys
 
 from agents import AGENTS
+from money import BY_HAND, money
 from story import story
 from trial import trial
 
@@ -22,6 +23,10 @@ def main(words):
         failed = sum(trial(name) for name in chosen(words[1:]))
         print("%d failed" % failed)
         return 1 if failed else 0
+    if words[:1] == ["money"]:
+        for name in words[1:] or BY_HAND:
+            money(name)
+        return 0
     if words[:1] == ["story"]:
         return 1 if story() else 0
     return 2

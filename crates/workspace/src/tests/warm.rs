@@ -334,3 +334,49 @@ fn what_is_too_large_to_be_copied_lies_below_the_trees_own_until_no_tree_uses_it
     w.keep_result_alone().unwrap();
     assert!(!layers::place_of(&room.path).exists() && !images.exists());
 }
+
+#[test]
+fn a_copy_stays_from_attempt_to_attempt_as_far_as_nobody_touched_it() {
+    let world = World::new();
+    let w = world.open(&Constraints::default());
+    let base = start(&w);
+    let fill = |text: &'static str| {
+        move |top: &Path| {
+            for name in ["build/free", "build/hard", "build/d/o", "build/e/o", "build/gone"] {
+                put(top.join(name), text);
+            }
+            fs::hard_link(top.join("build/hard"), top.join("build/twin")).unwrap();
+            symlink("free", top.join("build/link")).unwrap();
+        }
+    };
+    let other = clean(change(&w, &base, &base, "a.txt", "two\n")).0;
+    kept(&w, &base, fill("first\n"));
+    let top = slot(&w, &base, Warmth::Warm).path.join("build");
+    let inode = |name: &str| fs::metadata(top.join(name)).unwrap().ino();
+    let (free, hard) = (inode("free"), inode("hard"));
+    let elsewhere = world.top().join("elsewhere");
+    put(elsewhere.join("o"), "mine\n");
+    let time = modified(top.join("d/o")).duration_since(std::time::UNIX_EPOCH).unwrap();
+    put(top.join("d/o"), "FIRST\n");
+    files::set_time(&top.join("d/o"), Some(time)).unwrap();
+    put(top.join("twin"), "second\n");
+    put(top.join("more/x"), "x\n");
+    fs::remove_file(top.join("gone")).unwrap();
+    fs::remove_dir_all(top.join("e")).unwrap();
+    symlink(&elsewhere, top.join("e")).unwrap();
+    fs::remove_file(top.join("link")).unwrap();
+    symlink("d/o", top.join("link")).unwrap();
+    assert!(slot(&w, &other, Warmth::Warm).is_reused);
+    for name in ["free", "hard", "twin", "d/o", "e/o", "gone", "link"] {
+        assert_eq!(read(top.join(name)), "first\n", "{name}");
+    }
+    assert_eq!((inode("free"), inode("hard")), (free, inode("twin")));
+    assert_ne!(inode("hard"), hard, "it had been written");
+    assert!(!top.join("more").exists());
+    assert_eq!(read(elsewhere.join("o")), "mine\n", "no link is followed");
+    fs::set_permissions(top.join("d"), fs::Permissions::from_mode(0o000)).unwrap();
+    assert_eq!(read(slot(&w, &base, Warmth::Warm).path.join("build/d/o")), "first\n");
+    kept(&w, &base, |_| ());
+    kept(&w, &base, fill("second\n"));
+    assert_eq!(read(slot(&w, &base, Warmth::Warm).path.join("build/free")), "second\n");
+}

@@ -7,6 +7,7 @@
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 mod dir_copy;
+mod slot_copies;
 mod tied_paths;
 
 use std::{
@@ -29,7 +30,8 @@ use descent_process::{
     layers_work,
 };
 use descent_system::{files, phrase, space};
-use dir_copy::{DirList, TreeOrigin};
+use dir_copy::{CopyStamps, DirList, TreeOrigin};
+use slot_copies::SlotCopies;
 use tied_paths::TreeMove;
 
 const RECORD: &str = "record.json";
@@ -164,56 +166,65 @@ impl Worktrees {
     ) -> Result<BroughtTree> {
         let way = image.as_ref().map(|image| self.way_of(image));
         let image = image.filter(|_| way != Some(CopyWay::TooLarge));
-        let times = image.as_ref().map(|image| &image.times);
-        let path = self.bring(root, commit, Leftovers::RemoveAll, times)?;
         let Some(image) = image else {
+            let path = self.bring(root, commit, Leftovers::RemoveAll, None)?;
             return Ok(BroughtTree { path, is_warm: false, set_up: None });
         };
-        let mut is_whole = true;
-        let (mut layers, mut is_warm) = (Vec::new(), false);
+        let mut old = self.put_copies_aside(root, &image)?;
+        let path = self.bring(root, commit, Leftovers::RemoveAll, Some(&image.times))?;
+        let trees = TreeMove { from: &image.made_in, to: &real(root) };
+        let (mut layers, mut copies) = (Vec::new(), SlotCopies::of(&image));
         for (dir, list) in &image.dirs {
             let layer = Layer { at: root.join(dir), lower: image.top.join(dir) };
-            let is_carried = match way {
-                Some(CopyWay::Overlay) => {
-                    !list.is_movable && self.carry(root, dir, || files::make_dirs(&layer.at))? && {
-                        layers.push(layer);
-                        true
-                    }
+            if way == Some(CopyWay::Overlay) {
+                let is_layer = !list.is_movable;
+                if is_layer && self.carry(root, dir, || files::make_dirs(&layer.at))?.is_some() {
+                    layers.push(layer);
                 }
-                _ => {
-                    let trees = TreeMove { from: &image.made_in, to: &real(root) };
-                    self.carry(root, dir, || list.copy(&layer.lower, &layer.at, &trees))?
-                }
+                continue;
+            }
+            let copy = || {
+                let known = self.put_copy_back(root, dir, &mut old);
+                let copied = list.copy(&layer.lower, &layer.at, &trees, &known);
+                copied.or_else(|_| {
+                    // An attempt may have left what cannot be made good.
+                    self.git.remove_worktrees(&layer.at).map_err(io::Error::other)?;
+                    list.copy(&layer.lower, &layer.at, &trees, &CopyStamps::new())
+                })
             };
-            (is_whole, is_warm) = (is_whole && is_carried, is_warm || is_carried);
+            if let Some(stamps) = self.carry(root, dir, copy)? {
+                copies.dirs.insert(dir.clone(), stamps);
+            }
         }
+        self.note_copies(root, &copies)?;
         if !layers.is_empty() {
             layers::make(root, &layers).map_err(WorkspaceError::io(root))?;
         }
-        let set_up = image.set_up.filter(|_| is_whole);
-        Ok(BroughtTree { path, is_warm, set_up })
+        let carried = layers.len() + copies.dirs.len();
+        let set_up = image.set_up.filter(|_| carried == image.dirs.len());
+        Ok(BroughtTree { path, is_warm: carried > 0, set_up })
     }
 
-    /// Makes one directory in a tree, where it is free there and ignored. Whether it is there then.
-    fn carry(
+    /// Makes one directory in a tree, where it is free there and ignored; `None` if it is not there then.
+    fn carry<T>(
         &self,
         root: &Path,
         dir: &Path,
-        make: impl FnOnce() -> io::Result<()>,
-    ) -> Result<bool> {
+        make: impl FnOnce() -> io::Result<T>,
+    ) -> Result<Option<T>> {
         if kept::first_missing(root, dir).as_deref() != Some(dir) {
-            return Ok(false);
+            return Ok(None);
         }
         let made = make();
         if let Err(error) = &made {
             tracing::info!(%error, dir = %dir.display(), "build state is not carried along");
         }
         // Git tells that only of an existing directory.
-        let is_there = made.is_ok() && self.git.is_ignored(Some(root), dir)?;
-        if !is_there {
+        let is_ignored = made.is_ok() && self.git.is_ignored(Some(root), dir)?;
+        if !is_ignored {
             kept::remove(&root.join(dir))?;
         }
-        Ok(is_there)
+        Ok(made.ok().filter(|_| is_ignored))
     }
 
     fn way_of(&self, image: &Image) -> CopyWay {
@@ -355,7 +366,8 @@ impl Worktrees {
                     kept::make_parent(&top.join(dir))?;
                     let at = top.join(dir);
                     let stays = TreeMove { from: &image.made_in, to: &image.made_in };
-                    list.copy(&image.top.join(dir), &at, &stays).map_err(WorkspaceError::io(at))?;
+                    let copied = list.copy(&image.top.join(dir), &at, &stays, &CopyStamps::new());
+                    copied.map_err(WorkspaceError::io(at))?;
                 }
             }
             let dirs = image.dirs.into_iter().map(|(dir, _)| dir).collect();

@@ -6,7 +6,7 @@
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeMap, HashMap, HashSet},
     fs::{self, File, Metadata, Permissions},
     io,
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
@@ -14,6 +14,8 @@ use std::{
     sync::atomic::{AtomicUsize, Ordering},
     thread,
 };
+
+use serde::{Deserialize, Serialize};
 
 use super::tied_paths::{TieSearch, TreeMove, is_tied_program, moved};
 use crate::git::{FileTime, changed};
@@ -96,47 +98,107 @@ impl DirList {
         (self.is_movable || !leads_elsewhere) && (is_exact || !self.files.iter().any(is_tied))
     }
 
-    /// Copies all of it to a place that is free, for use in a tree.
-    pub(super) fn copy(&self, from: &Path, to: &Path, trees: &TreeMove<'_>) -> io::Result<()> {
-        for (dir, _) in &self.dirs {
-            fs::create_dir(to.join(dir))?;
-        }
+    /// Makes a copy of all of it, for use in a tree. What lies there already stays as far as nobody touched it since it was
+    /// copied, as `known` says. Gives the stamps of the files now.
+    pub(super) fn copy(
+        &self,
+        from: &Path,
+        to: &Path,
+        trees: &TreeMove<'_>,
+        known: &CopyStamps,
+    ) -> io::Result<CopyStamps> {
+        self.clear(to)?;
         for (link, leads_to) in &self.links {
-            match leads_to.strip_prefix(trees.from) {
-                Ok(below) => symlink(trees.to.join(below), to.join(link))?,
-                Err(_) => symlink(leads_to, to.join(link))?,
+            let below = leads_to.strip_prefix(trees.from).map(|below| trees.to.join(below));
+            let leads_to = below.as_ref().unwrap_or(leads_to);
+            if fs::read_link(to.join(link)).ok().as_ref() != Some(leads_to) {
+                files::remove(&to.join(link))?;
+                symlink(leads_to, to.join(link))?;
             }
         }
+        let is_known = |path: &PathBuf| {
+            known.get(path).is_some_and(|stamp| CopyStamp::of(&to.join(path)) == Some(*stamp))
+        };
         let mut first_names = HashMap::new();
         let (mut first, mut second) = (Vec::new(), Vec::new());
         for (path, meta) in &self.files {
-            let known = first_names.entry((meta.dev(), meta.ino())).or_insert(path);
-            if meta.nlink() > 1 && *known != path {
-                second.push((*known, path));
-            } else {
-                first.push((path, meta));
+            let first_name = first_names.entry((meta.dev(), meta.ino())).or_insert(path);
+            match meta.nlink() > 1 && *first_name != path {
+                _ if is_known(path) => {}
+                true => second.push((*first_name, path)),
+                false => first.push((path, meta)),
             }
         }
         in_parallel(&first, |(path, meta)| {
-            let (from, to) = (&from.join(path), &to.join(path));
-            let is_moved = self.is_movable && meta.len() <= MOVED_BYTES_MAX;
-            match is_moved.then(|| fs::read(from).map(|text| moved(&text, trees))).transpose()? {
-                Some(Some(text)) => {
-                    fs::write(to, text)?;
-                    fs::set_permissions(to, meta.permissions())?;
-                }
-                _ => drop(fs::copy(from, to)?),
-            }
-            files::set_time(to, changed(meta))
+            files::remove(&to.join(path))?;
+            self.copy_file(&from.join(path), &to.join(path), meta, trees)
         })?;
-        for (known, path) in second {
-            fs::hard_link(to.join(known), to.join(path))?;
+        for (first_name, path) in second {
+            files::remove(&to.join(path))?;
+            fs::hard_link(to.join(first_name), to.join(path))?;
         }
         for (dir, meta) in self.dirs.iter().rev() {
             fs::set_permissions(to.join(dir), Permissions::from_mode(meta.mode() | 0o700))?;
             files::set_time(&to.join(dir), changed(meta))?;
         }
+        let stamp = |path: &PathBuf| Some((path.clone(), CopyStamp::of(&to.join(path))?));
+        Ok(self.files.iter().filter_map(|(path, _)| stamp(path)).collect())
+    }
+
+    /// Makes all directories, and removes what is not of this list.
+    fn clear(&self, to: &Path) -> io::Result<()> {
+        let dirs = self.dirs.iter().map(|(path, _)| path);
+        let links = self.links.iter().map(|(path, _)| path);
+        let own: HashSet<&PathBuf> =
+            self.files.iter().map(|(path, _)| path).chain(dirs).chain(links).collect();
+        for (dir, _) in &self.dirs {
+            let at = to.join(dir);
+            if files::plain_dir(&at).is_err() {
+                files::remove(&at)?;
+                fs::create_dir(&at)?;
+                continue;
+            }
+            for entry in fs::read_dir(&at)? {
+                let name = entry?.file_name();
+                if !own.contains(&dir.join(&name)) {
+                    files::remove(&at.join(&name))?;
+                }
+            }
+        }
         Ok(())
+    }
+
+    fn copy_file(
+        &self,
+        from: &Path,
+        to: &Path,
+        meta: &Metadata,
+        trees: &TreeMove<'_>,
+    ) -> io::Result<()> {
+        let is_moved = self.is_movable && meta.len() <= MOVED_BYTES_MAX;
+        match is_moved.then(|| fs::read(from).map(|text| moved(&text, trees))).transpose()? {
+            Some(Some(text)) => {
+                fs::write(to, text)?;
+                fs::set_permissions(to, meta.permissions())?;
+            }
+            _ => drop(fs::copy(from, to)?),
+        }
+        files::set_time(to, changed(meta))
+    }
+}
+
+/// The files of a copy, by paths relative to its directory.
+pub(super) type CopyStamps = BTreeMap<PathBuf, CopyStamp>;
+
+/// A file as it was when it had been copied. Whatever is done to it gives it another time of change, which no program can
+/// set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct CopyStamp(u64, i64, i64);
+
+impl CopyStamp {
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let meta = path.symlink_metadata().ok()?;
+        Some(Self(meta.ino(), meta.ctime(), meta.ctime_nsec()))
     }
 }
 
