@@ -367,7 +367,7 @@ fn mount(task: &FenceTask) -> io::Result<()> {
     }
     for layer in &task.layers {
         // Without it the directory is empty, and what builds there begins cold.
-        let _ = layer.put_up(task.way);
+        let _ = layer.put_up(task.way == FenceWay::UserMounts);
     }
     // The same directory, in the mounts that its absolute path leads through now.
     env::set_current_dir(cwd)

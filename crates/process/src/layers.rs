@@ -14,7 +14,6 @@ use rustix::io::Errno;
 use rustix::mount::{MountFlags, mount};
 use serde::{Deserialize, Serialize};
 
-use super::guard::FenceWay;
 use descent_system::files;
 
 const RECORD: &str = "layers.json";
@@ -93,8 +92,8 @@ pub(super) struct LayerMount {
 }
 
 impl LayerMount {
-    pub(super) fn put_up(&self, way: FenceWay) -> io::Result<()> {
-        let own = if way == FenceWay::UserMounts { ",userxattr" } else { "" };
+    pub(super) fn put_up(&self, has_users: bool) -> io::Result<()> {
+        let own = if has_users { ",userxattr" } else { "" };
         let options = std::ffi::CString::new(format!("{}{own}", self.options))?;
         for _ in 0..TRIES {
             match mount("overlay", &self.at, "overlay", MountFlags::empty(), Some(&*options)) {

@@ -129,15 +129,7 @@ impl<'a> LeftoverScan<'a> {
     /// Finds the trees of lineages whose state has moved or gone.
     fn at_cache(&mut self, cache: Option<&Path>) {
         let Some(cache) = cache else { return };
-        let of_attempts = entries(cache).into_iter().filter(|(name, _)| name != "checks");
-        let places = of_attempts.flat_map(|(name, dir)| {
-            let places = entries(&dir).into_iter();
-            places.map(move |(_, place)| (name.clone(), place))
-        });
-        let of_checks = entries(&cache.join("checks")).into_iter();
-        let of_checks =
-            of_checks.filter_map(|(_, dir)| Some((places::lineage_of_checks(&dir)?, dir)));
-        for (name, dir) in places.chain(of_checks).collect::<Vec<_>>() {
+        for (name, dir) in tree_places(cache) {
             let (project, state) = places::noted(&dir);
             let Some(project) = project else { continue };
             let states: Vec<&Path> = state.as_deref().into_iter().collect();
@@ -265,12 +257,35 @@ fn entries_of_files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     files.map(|entry| entry.path())
 }
 
-/// The bytes on the disk, as far as they can be counted.
+/// The directories of all lineages that hold trees, with the names of these.
+fn tree_places(cache: &Path) -> Vec<(String, PathBuf)> {
+    let of_attempts = entries(cache).into_iter().filter(|(name, _)| name != "checks");
+    let places = of_attempts.flat_map(|(name, dir)| {
+        let places = entries(&dir).into_iter();
+        places.map(move |(_, place)| (name.clone(), place))
+    });
+    let of_checks = entries(&cache.join("checks")).into_iter();
+    let of_checks = of_checks.filter_map(|(_, dir)| Some((places::lineage_of_checks(&dir)?, dir)));
+    places.chain(of_checks).collect()
+}
+
+/// The bytes of all trees of a project in the cache, whatever became of their runs.
+pub fn bytes_of_trees(project: &Path, cache: &Path) -> u64 {
+    let is_its = |dir: &PathBuf| places::noted(dir).0.as_deref() == Some(project);
+    let places = tree_places(cache).into_iter().map(|(_, dir)| dir).filter(is_its);
+    places.map(|dir| bytes_below(&dir)).fold(0, u64::saturating_add)
+}
+
 fn bytes_of(left: &LeftoverPlace) -> u64 {
-    let (LeftoverPlace::Trees(dir) | LeftoverPlace::Repository(dir)) = left else {
-        return 0;
-    };
-    let (mut open, mut bytes, mut files) = (vec![dir.clone()], 0_u64, 0);
+    match left {
+        LeftoverPlace::Trees(dir) | LeftoverPlace::Repository(dir) => bytes_below(dir),
+        LeftoverPlace::References(_) => 0,
+    }
+}
+
+/// The bytes on the disk, as far as they can be counted.
+fn bytes_below(dir: &Path) -> u64 {
+    let (mut open, mut bytes, mut files) = (vec![dir.to_owned()], 0_u64, 0);
     while let Some(dir) = open.pop() {
         for entry in fs::read_dir(&dir).into_iter().flatten().flatten() {
             let Ok(meta) = entry.metadata() else { continue };

@@ -41,7 +41,7 @@ use descent_system::{
 
 pub use crate::git::LandingSpec;
 pub use globs::{Size, protected, size_of, unmatched};
-pub use leftovers::{Leftover, LeftoverPlace, leftovers};
+pub use leftovers::{Leftover, LeftoverPlace, bytes_of_trees, leftovers};
 pub use places::{applied, cache_dir, note_applied, result_of};
 pub use workspace_error::WorkspaceError;
 pub use worktrees::{CarriedDirs, CopyWay, KeptPatch, MadeChange, Worktrees, copies_share_blocks};

@@ -75,7 +75,7 @@ fn unchanged_files_have_the_time_of_the_build_and_changed_ones_are_newer() {
 #[test]
 fn what_holds_the_path_of_its_tree_or_a_repository_stays_behind() {
     let world = World::new();
-    put(world.top().join(".gitignore"), "build/\ncmake/\ndeps/\nabs/\nrepo/\n.env\n");
+    put(world.top().join(".gitignore"), "build/\ncmake/\ndeps/\nabs/\nrepo/\nfixed/\n.env\n");
     world.commit();
     let w = world.open(&Constraints::default());
     let base = start(&w);
@@ -90,6 +90,11 @@ fn what_holds_the_path_of_its_tree_or_a_repository_stays_behind() {
         fs::create_dir(top.join("abs")).unwrap();
         symlink("/usr/bin", top.join("abs/link")).unwrap();
         put(top.join(".env"), "SECRET=1\n");
+        // As a container's account leaves them; only another account is held up.
+        for dir in ["fixed", "fixed/in"] {
+            put(top.join(dir).join("o"), "o\n");
+        }
+        fs::set_permissions(top.join("fixed"), fs::Permissions::from_mode(0o555)).unwrap();
     });
     let room = slot(&w, &base, Warmth::Warm).path;
     assert_eq!(read(room.join("build/link")), "o\n");
@@ -197,7 +202,7 @@ fn an_environment_that_setup_made_serves_in_each_tree_with_the_paths_of_that_tre
     assert!(slot(&w, &listed, Warmth::Warm).is_new);
 }
 
-/// What cargo writes of two units and a build script.
+/// The notes that cargo writes of units and build scripts.
 #[test]
 fn a_unit_of_cargo_that_holds_the_path_of_its_tree_is_left_out_alone() {
     let world = World::new();

@@ -15,7 +15,7 @@ use std::{
     path::{Path, PathBuf},
     slice,
     sync::{
-        Mutex, OnceLock, RwLock,
+        Arc, Mutex, OnceLock, RwLock,
         atomic::{AtomicBool, Ordering},
     },
 };
@@ -30,7 +30,7 @@ use descent_process::{
     layers_work,
 };
 use descent_system::{files, phrase, space};
-use dir_copy::{CopyStamps, DirList, TreeOrigin};
+use dir_copy::{CopyStamp, CopyStamps, DirList, TreeOrigin};
 use slot_copies::SlotCopies;
 use tied_paths::TreeMove;
 
@@ -46,6 +46,8 @@ const FREE_PART: u64 = 4;
 pub(super) struct WarmKnowledge {
     /// Held while directories are copied from an image, or an image is replaced.
     images: RwLock<()>,
+    /// The newest image, as long as its record is this one: all of it need not be looked at for each tree.
+    newest: Mutex<Option<(CopyStamp, Arc<Image>)>>,
     shares_blocks: OnceLock<bool>,
     /// The paths that git ignores or finds changed in a checkout right after its `setup`.
     made_by_setup: Mutex<Option<Vec<PathBuf>>>,
@@ -56,6 +58,7 @@ pub(super) struct WarmKnowledge {
 }
 
 /// The directories of an image, or of the person's tree.
+#[derive(Debug)]
 struct Image {
     /// They lie below it.
     top: PathBuf,
@@ -119,7 +122,7 @@ pub enum CopyWay {
 }
 
 impl Image {
-    /// What a record says of directories that lie below `top`.
+    /// The directories of a record, which lie below `top`.
     fn of(top: PathBuf, record: ImageRecord, is_persons: bool) -> Self {
         let ImageRecord { made_in, dirs, times, set_up } = record;
         let origin = TreeOrigin { path: &made_in, is_persons };
@@ -162,7 +165,7 @@ impl Worktrees {
         &self,
         root: &Path,
         commit: &CommitId,
-        image: Option<Image>,
+        image: Option<Arc<Image>>,
     ) -> Result<BroughtTree> {
         let way = image.as_ref().map(|image| self.way_of(image));
         let image = image.filter(|_| way != Some(CopyWay::TooLarge));
@@ -196,12 +199,14 @@ impl Worktrees {
                 copies.dirs.insert(dir.clone(), stamps);
             }
         }
-        self.note_copies(root, &copies)?;
+        // All of them are copied again then.
+        let noted = self.note_copies(root, &copies);
+        let _ = noted.inspect_err(|error| tracing::info!(%error, "copies are not noted"));
         if !layers.is_empty() {
             layers::make(root, &layers).map_err(WorkspaceError::io(root))?;
         }
         let carried = layers.len() + copies.dirs.len();
-        let set_up = image.set_up.filter(|_| carried == image.dirs.len());
+        let set_up = image.set_up.clone().filter(|_| carried == image.dirs.len());
         Ok(BroughtTree { path, is_warm: carried > 0, set_up })
     }
 
@@ -228,7 +233,7 @@ impl Worktrees {
     }
 
     fn way_of(&self, image: &Image) -> CopyWay {
-        let way = self.copy_way(image.bytes());
+        let way = self.copy_way(image);
         let why = if !image.is_of_the_past(self.whole_cache()) {
             "it has a time in the future".to_owned()
         } else if way == CopyWay::TooLarge || way == CopyWay::Overlay && image.is_persons {
@@ -242,9 +247,10 @@ impl Worktrees {
         CopyWay::TooLarge
     }
 
-    fn copy_way(&self, bytes: u64) -> CopyWay {
-        let cache = self.whole_cache();
-        if *self.warm.shares_blocks.get_or_init(|| dir_copy::shares_blocks(cache)) {
+    fn copy_way(&self, image: &Image) -> CopyWay {
+        let (cache, bytes) = (self.whole_cache(), image.bytes());
+        let is_near = !image.is_persons || dir_copy::are_on_one_disk(&image.top, cache);
+        if is_near && *self.warm.shares_blocks.get_or_init(|| dir_copy::shares_blocks(cache)) {
             return CopyWay::Reflink;
         }
         let free = space::free_space(cache).map_or(u64::MAX, |space| space.free_bytes / FREE_PART);
@@ -263,22 +269,32 @@ impl Worktrees {
         Ok(self.image()?.map(|image| CarriedDirs {
             dirs: image.dirs.iter().map(|(dir, _)| dir.display().to_string()).collect(),
             bytes: image.bytes(),
-            how: self.copy_way(image.bytes()),
+            how: self.copy_way(&image),
         }))
     }
 
-    fn image(&self) -> Result<Option<Image>> {
+    fn image(&self) -> Result<Option<Arc<Image>>> {
         if !self.is_warm {
             return Ok(None);
         }
         let mut all = self.images()?;
         all.sort_by_key(|(n, _)| *n);
-        let newest = all.into_iter().rev().find_map(|(_, top)| {
-            let record = files::read(&top.join(RECORD), RECORD_BYTES_MAX).ok()?;
-            let record: ImageRecord = serde_json::from_slice(&record).ok()?;
-            Some(Image::of(top, record, false))
-        });
+        let newest = all.into_iter().rev().find_map(|(_, top)| self.image_at(top));
         Ok(newest.filter(|image| !image.dirs.is_empty()))
+    }
+
+    /// `None` without a record.
+    fn image_at(&self, top: PathBuf) -> Option<Arc<Image>> {
+        let path = top.join(RECORD);
+        let (stamp, mut newest) = (CopyStamp::of(&path)?, self.warm.newest.lock().ok()?);
+        if let Some((_, image)) = newest.as_ref().filter(|(known, _)| *known == stamp) {
+            return Some(image.clone());
+        }
+        let record = files::read(&path, RECORD_BYTES_MAX).ok()?;
+        let record: ImageRecord = serde_json::from_slice(&record).ok()?;
+        let image = Arc::new(Image::of(top, record, false));
+        *newest = Some((stamp, image.clone()));
+        Some(image)
     }
 
     /// The images by their numbers, whole or not.
@@ -293,7 +309,7 @@ impl Worktrees {
     }
 
     /// The person's directories of kinds that a build makes anew.
-    fn persons_image(&self, commit: &CommitId) -> Result<Option<Image>> {
+    fn persons_image(&self, commit: &CommitId) -> Result<Option<Arc<Image>>> {
         let top = self.git.top().to_owned();
         let project = &self.prefix;
         let dirs = self.git.ignored(None)?.into_iter();
@@ -304,7 +320,7 @@ impl Worktrees {
         }
         let times = self.git.source_times(commit, &top, &[])?;
         let record = ImageRecord { made_in: real(&top), dirs, times, set_up: None };
-        Ok(Some(Image::of(top, record, true)))
+        Ok(Some(Arc::new(Image::of(top, record, true))))
     }
 
     /// Notes what `setup` made in a checkout: what is carried must have all of it, or `setup` runs again.
@@ -336,7 +352,10 @@ impl Worktrees {
         let record = ImageRecord { made_in: real(&root), dirs, times, set_up: None };
         let image = Image::of(root, record, false);
         let set_up = self.set_up_within(&image, commit)?;
-        self.replace_images(Image { set_up, ..image })
+        let kept = self.replace_images(Image { set_up, ..image });
+        // Trees begin cold then.
+        let _ = kept.inspect_err(|error| tracing::info!(%error, "build state is not kept"));
+        Ok(())
     }
 
     /// The mark of `setup`, if all that it made lies in the directories of an image.
@@ -348,30 +367,23 @@ impl Worktrees {
         if is_whole { self.mark_of_setup(commit) } else { Ok(None) }
     }
 
-    fn replace_images(&self, image: Image) -> Result<()> {
+    fn replace_images(&self, mut image: Image) -> Result<()> {
         let _held = self.warm.images.write();
         let old = self.images()?;
+        let next = old.iter().map(|(n, _)| n + 1).max().unwrap_or_default();
+        let top = self.images_root()?.join(next.to_string());
         if !image.dirs.is_empty() {
-            let next = old.iter().map(|(n, _)| n + 1).max().unwrap_or_default();
-            let top = self.images_root()?.join(next.to_string());
             places::make_below(self.whole_cache(), &top)?;
-            for (dir, list) in &image.dirs {
-                let is_kept = |dir| kept::matching(&image.top, dir, &self.keep, &self.prefix);
-                if is_kept(slice::from_ref(dir)).is_empty() {
-                    kept::put_aside(&image.top, &top, slice::from_ref(dir))?;
-                    list.left_out
-                        .iter()
-                        .try_for_each(|gone| kept::remove(&top.join(dir).join(gone)))?;
-                } else {
-                    kept::make_parent(&top.join(dir))?;
-                    let at = top.join(dir);
-                    let stays = TreeMove { from: &image.made_in, to: &image.made_in };
-                    let copied = list.copy(&image.top.join(dir), &at, &stays, &CopyStamps::new());
-                    copied.map_err(WorkspaceError::io(at))?;
-                }
-            }
+        }
+        let (from, made_in, count) = (&image.top, &image.made_in, image.dirs.len());
+        image.dirs.retain(|(dir, list)| {
+            let placed = self.place_in_image(from, made_in, dir, list, &top);
+            placed.inspect_err(|error| tracing::info!(%error, "build state is not kept")).is_ok()
+        });
+        if !image.dirs.is_empty() {
+            let set_up = image.set_up.filter(|_| image.dirs.len() == count);
             let dirs = image.dirs.into_iter().map(|(dir, _)| dir).collect();
-            let Image { made_in, times, set_up, .. } = image;
+            let Image { made_in, times, .. } = image;
             let record = ImageRecord { made_in, dirs, times, set_up };
             let record = serde_json::to_vec(&record).unwrap_or_default();
             let path = top.join(RECORD);
@@ -382,11 +394,31 @@ impl Worktrees {
         old.iter().filter(|(_, dir)| !is_used(dir)).try_for_each(|(_, dir)| kept::remove(dir))
     }
 
+    fn place_in_image(
+        &self,
+        from: &Path,
+        made_in: &Path,
+        dir: &PathBuf,
+        list: &DirList,
+        top: &Path,
+    ) -> Result<()> {
+        let at = top.join(dir);
+        let dirs = slice::from_ref(dir);
+        if kept::matching(from, dirs, &self.keep, &self.prefix).is_empty() {
+            kept::put_aside(from, top, dirs)?;
+            return list.left_out.iter().try_for_each(|gone| kept::remove(&at.join(gone)));
+        }
+        kept::make_parent(&at)?;
+        let stays = TreeMove { from: made_in, to: made_in };
+        let copied = list.copy(&from.join(dir), &at, &stays, &CopyStamps::new());
+        copied.map(drop).map_err(WorkspaceError::io(at))
+    }
+
     /// As if nothing could be copied, and jobs had mounts of their own.
     #[cfg(test)]
     pub(crate) fn carry_in_layers(&mut self) {
         self.copy_bytes_max = 0;
-        self.warm = std::sync::Arc::new(WarmKnowledge {
+        self.warm = Arc::new(WarmKnowledge {
             shares_blocks: OnceLock::from(false),
             layers_work: OnceLock::from(true),
             ..WarmKnowledge::default()

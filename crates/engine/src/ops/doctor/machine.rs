@@ -40,7 +40,7 @@ pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
             if let Err(error) = store::probe(&there) {
                 findings.push(unwritable("cache write", &there, &error));
             }
-            findings.push(build_state(&there));
+            findings.push(build_state(&place.project, &there));
             findings.extend(leftovers(place, &cache));
         }
         None => findings.push(
@@ -58,13 +58,17 @@ pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
 }
 
 /// How trees get the build state that they begin with.
-fn build_state(cache: &Path) -> Finding {
+fn build_state(project: &Path, cache: &Path) -> Finding {
     let how = match workspace::copies_share_blocks(cache) {
         true => "carried by reflink: a copy takes no room",
         false if process::layers_work(cache) => "carried by copy up to 4 GB, by overlay above",
         false => "carried by copy, up to 4 GB",
     };
-    Finding::ok("build state", how)
+    let trees = match workspace::bytes_of_trees(project, cache) {
+        0 => String::new(),
+        bytes => format!("; the trees of this project take {}", phrase::megabytes(bytes)),
+    };
+    Finding::ok("build state", format!("{how}{trees}"))
 }
 
 /// The leftovers of ended runs; `None` if there are none or they cannot be read.

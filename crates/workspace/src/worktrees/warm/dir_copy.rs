@@ -98,8 +98,8 @@ impl DirList {
         (self.is_movable || !leads_elsewhere) && (is_exact || !self.files.iter().any(is_tied))
     }
 
-    /// Makes a copy of all of it, for use in a tree. What lies there already stays as far as nobody touched it since it was
-    /// copied, as `known` says. Gives the stamps of the files now.
+    /// Makes a copy of all of it, for use in a tree. A file that lies there already stays if nobody touched it since it was
+    /// copied, by `known`. Gives the stamps of the files now.
     pub(super) fn copy(
         &self,
         from: &Path,
@@ -223,6 +223,11 @@ fn in_parallel<T: Sync>(all: &[T], each: impl Fn(&T) -> io::Result<()> + Sync) -
 /// The time that the file system gives to a file now.
 pub(super) fn present(dir: &Path) -> Option<FileTime> {
     changed(&tempfile::tempfile_in(dir).ok()?.metadata().ok()?)
+}
+
+pub(super) fn are_on_one_disk(a: &Path, b: &Path) -> bool {
+    let disk = |path: &Path| path.metadata().map(|meta| meta.dev()).ok();
+    disk(a).is_some() && disk(a) == disk(b)
 }
 
 /// Whether copies in a directory share blocks with what they are made from.
