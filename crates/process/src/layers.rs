@@ -66,11 +66,14 @@ fn own(place: &Path, n: usize, part: &str) -> PathBuf {
 /// The options of the mounts of a job that works in `cwd`.
 pub(super) fn mounts_of(cwd: &Path, cache: &Path) -> Vec<LayerMount> {
     let trees = cwd.ancestors().take_while(|dir| *dir != cache);
-    let mut found = trees.map(|tree| (place_of(tree), of_tree(tree)));
-    let Some((place, layers)) = found.find(|(_, layers)| !layers.is_empty()) else {
+    let mut found = trees.map(|tree| (tree, of_tree(tree)));
+    let Some((tree, layers)) = found.find(|(_, layers)| !layers.is_empty()) else {
         return Vec::new();
     };
-    let mounts = layers.into_iter().enumerate().filter_map(|(n, layer)| {
+    let place = place_of(tree);
+    let is_own = |layer: &Layer| layer.at.starts_with(tree) && layer.lower.starts_with(cache);
+    let layers = layers.into_iter().enumerate().filter(|(_, layer)| is_own(layer));
+    let mounts = layers.filter_map(|(n, layer)| {
         let parts = [&layer.lower, &own(&place, n, "upper"), &own(&place, n, "work")];
         let [lower, upper, work] = parts.map(|path| as_option(path));
         let options = format!("lowerdir={},upperdir={},workdir={}", lower?, upper?, work?);

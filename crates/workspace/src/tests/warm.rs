@@ -308,7 +308,7 @@ fn what_is_too_large_to_be_copied_lies_below_the_trees_own_until_no_tree_uses_it
     put(world.top().join(".gitignore"), "build/\nvenv/\n");
     world.commit();
     let mut w = world.open(&Constraints::default());
-    w.carry_in_layers();
+    w.copy_nothing(true);
     let base = start(&w);
     let build = |text: &str| {
         let pristine = kept(&w, &base, |top| {
@@ -338,6 +338,13 @@ fn what_is_too_large_to_be_copied_lies_below_the_trees_own_until_no_tree_uses_it
     slot(&w, &base, Warmth::Warm);
     w.keep_result_alone().unwrap();
     assert!(!layers::place_of(&room.path).exists() && !images.exists());
+    build("fifth\n");
+    w.copy_nothing(false);
+    for _ in 0..2 {
+        assert!(!slot(&w, &base, Warmth::Warm).is_reused);
+    }
+    let notes = w.take_notes();
+    assert!(notes.len() == 1 && notes[0].contains("too much to be copied here"), "{notes:?}");
 }
 
 #[test]

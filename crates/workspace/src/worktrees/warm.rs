@@ -414,13 +414,13 @@ impl Worktrees {
         copied.map(drop).map_err(WorkspaceError::io(at))
     }
 
-    /// As if nothing could be copied, and jobs had mounts of their own.
+    /// As if all were too large to be copied.
     #[cfg(test)]
-    pub(crate) fn carry_in_layers(&mut self) {
+    pub(crate) fn copy_nothing(&mut self, layers_work: bool) {
         self.copy_bytes_max = 0;
         self.warm = Arc::new(WarmKnowledge {
             shares_blocks: OnceLock::from(false),
-            layers_work: OnceLock::from(true),
+            layers_work: OnceLock::from(layers_work),
             ..WarmKnowledge::default()
         });
     }
