@@ -63,23 +63,32 @@ fn own(place: &Path, n: usize, part: &str) -> PathBuf {
     place.join(n.to_string()).join(part)
 }
 
-/// The options of the mounts of a job that works in `cwd`.
+/// The mounts of a job that works in `cwd`.
 pub(super) fn mounts_of(cwd: &Path, cache: &Path) -> Vec<LayerMount> {
-    let trees = cwd.ancestors().take_while(|dir| *dir != cache);
-    let mut found = trees.map(|tree| (tree, of_tree(tree)));
-    let Some((tree, layers)) = found.find(|(_, layers)| !layers.is_empty()) else {
-        return Vec::new();
+    let Some(tree) = layered_tree(cwd, cache) else { return Vec::new() };
+    let layers = of_tree(&tree).into_iter().enumerate();
+    let own =
+        layers.filter(|(_, layer)| layer.at.starts_with(&tree) && layer.lower.starts_with(cache));
+    own.filter_map(|(n, layer)| LayerMount::of(&tree, n, layer)).collect()
+}
+
+/// The tree of an attempt, or of a check that steers. A verdict that decides sees no layers, and a record elsewhere, such
+/// as one in a tree, counts for nothing.
+fn layered_tree(cwd: &Path, cache: &Path) -> Option<PathBuf> {
+    let parts: Vec<&str> =
+        cwd.strip_prefix(cache).ok()?.iter().map(|part| part.to_str()).collect::<Option<_>>()?;
+    let depth = match parts.as_slice() {
+        ["checks", _, "verify" | "candidate", "tree", ..] => 4,
+        [lineage, _, slot, ..] if *lineage != "checks" && slot.starts_with("attempt-") => 3,
+        _ => return None,
     };
-    let place = place_of(tree);
-    let is_own = |layer: &Layer| layer.at.starts_with(tree) && layer.lower.starts_with(cache);
-    let layers = layers.into_iter().enumerate().filter(|(_, layer)| is_own(layer));
-    let mounts = layers.filter_map(|(n, layer)| {
-        let parts = [&layer.lower, &own(&place, n, "upper"), &own(&place, n, "work")];
-        let [lower, upper, work] = parts.map(|path| as_option(path));
-        let options = format!("lowerdir={},upperdir={},workdir={}", lower?, upper?, work?);
-        Some(LayerMount { at: layer.at, options })
-    });
-    mounts.collect()
+    Some(parts[..depth].iter().fold(cache.to_owned(), |path, part| path.join(part)))
+}
+
+/// Whether the kernel can mount a layer of a tree.
+#[must_use]
+pub fn may_be_mounted(tree: &Path, layer: &Layer) -> bool {
+    LayerMount::of(tree, 0, layer.clone()).is_some()
 }
 
 /// The kernel splits its options at commas and colons.
@@ -95,6 +104,15 @@ pub(super) struct LayerMount {
 }
 
 impl LayerMount {
+    /// The n-th layer of a tree.
+    pub(super) fn of(tree: &Path, n: usize, layer: Layer) -> Option<Self> {
+        let place = place_of(tree);
+        let parts = [&layer.lower, &own(&place, n, "upper"), &own(&place, n, "work")];
+        let [lower, upper, work] = parts.map(|path| as_option(path));
+        let options = format!("lowerdir={},upperdir={},workdir={}", lower?, upper?, work?);
+        Some(Self { at: layer.at, options })
+    }
+
     pub(super) fn put_up(&self, has_users: bool) -> io::Result<()> {
         let own = if has_users { ",userxattr" } else { "" };
         let options = std::ffi::CString::new(format!("{}{own}", self.options))?;

@@ -31,7 +31,7 @@ use super::cgroup::{self, Leaf};
 use super::guard::{self, GuardTask, Isolation};
 use super::guard::{FenceTask, FenceWay};
 use super::guard_report::GuardReport;
-use super::layers::{self, Layer};
+use super::layers::{self, Layer, LayerMount};
 use super::tag::Tag;
 use super::{orphans, registry};
 use descent_system::failure::{Failure, exit};
@@ -305,9 +305,10 @@ impl JobEnding {
         fs::create_dir(&tree)?;
         fs::create_dir(&lower)?;
         fs::write(lower.join(TRIAL_FILE), b"")?;
-        layers::make(&tree, &[Layer { at: tree.clone(), lower }])?;
-        let task =
-            FenceTask { layers: layers::mounts_of(&tree, dir.path()), ..FenceTask::empty(way) };
+        let layer = Layer { at: tree.clone(), lower };
+        layers::make(&tree, std::slice::from_ref(&layer))?;
+        let Some(mount) = LayerMount::of(&tree, 0, layer) else { return Ok(false) };
+        let task = FenceTask { layers: vec![mount], ..FenceTask::empty(way) };
         Ok(self.try_out(Some(task))?.is_some())
     }
 

@@ -80,7 +80,8 @@ pub(super) fn make_parent(path: &Path) -> Result<()> {
     fs::create_dir_all(parent).map_err(WorkspaceError::io(parent))
 }
 
-fn has_own_parent(root: &Path, path: &Path) -> bool {
+/// Whether no directory above a path of a tree is a link.
+pub(super) fn has_own_parent(root: &Path, path: &Path) -> bool {
     let above = path.ancestors().skip(1);
     above.filter(|dir| !dir.as_os_str().is_empty()).all(|dir| {
         let meta = root.join(dir).symlink_metadata();

@@ -225,7 +225,9 @@ impl Worktrees {
         let base = base.ok_or(WorkspaceError::NoBase)?;
         let root = self.slot(slot);
         if warmth == Warmth::Cold {
-            let path = self.bring(&root, base, Leftovers::RemoveAll, None)?;
+            // With the times of an earlier build, state outside of the tree would be taken for current.
+            let times = self.is_warm.then(SourceTimes::new_ones);
+            let path = self.bring(&root, base, Leftovers::RemoveAll, times.as_ref())?;
             return Ok(WorkDir { path, is_new: true, is_reused: false, mark: None });
         }
         let brought = self.bring_warm(&root, base)?;

@@ -118,7 +118,7 @@ impl CheckBench<'_> {
         if let Some(trees) = trees {
             trees.refuse_ways_back(start)?;
         }
-        let prepared = match self.warm_checkout(workspaces, start).await {
+        let prepared = match self.warm_checkout(state, workspaces, start).await {
             Ok(prepared) => prepared,
             Err(mut failure) => {
                 let lacking = self.lacked(workspaces, true)?.into_iter();
@@ -162,14 +162,18 @@ impl CheckBench<'_> {
         Ok(())
     }
 
-    /// With the person's build state, unless `setup` fails on that.
+    /// With the person's build state, unless `setup` fails on that, or a limit is measured there that decides later.
     async fn warm_checkout(
         &self,
+        state: &State,
         workspaces: &Workspaces,
         start: Option<&CommitId>,
     ) -> Result<Option<ReadyCheckout>, Failure> {
-        match self.checkout(workspaces, start.cloned(), Warmth::Warm).await {
-            Err(failure) if failure.is_of_setup => {
+        let has_baseline = evaluate::leaves(state).into_iter().any(is_wanted)
+            || leaves_of_atoms(state).any(|(_, leaf)| is_wanted(leaf));
+        let warmth = if has_baseline { Warmth::Cold } else { Warmth::Warm };
+        match self.checkout(workspaces, start.cloned(), warmth).await {
+            Err(failure) if failure.is_of_setup && warmth == Warmth::Warm => {
                 self.checkout(workspaces, start.cloned(), Warmth::Cold).await
             }
             prepared => prepared,

@@ -105,7 +105,8 @@ async fn what_cannot_be_started_is_said_with_its_cause() {
 async fn jobs_of_a_tree_see_its_layers_and_what_the_last_one_left_in_them() {
     let world = World::new();
     let cache = world.directory.path().canonicalize().unwrap();
-    let [tree, image] = ["tree", "image"].map(|name| cache.join(name));
+    let tree = cache.join("lineage/project/attempt-0");
+    let image = cache.join("image");
     std::fs::create_dir_all(tree.join("build")).unwrap();
     std::fs::create_dir_all(image.join("deep")).unwrap();
     std::fs::write(image.join("deep/o"), "built\n").unwrap();
@@ -129,5 +130,14 @@ async fn jobs_of_a_tree_see_its_layers_and_what_the_last_one_left_in_them() {
         assert_eq!((ended.how, ended.output.tail().trim_start()), (JobEnd::Exit(0), expected));
     }
     assert_eq!(std::fs::read_dir(tree.join("build")).unwrap().count(), 0, "nobody else sees them");
+    for elsewhere in ["checks/x/pristine/tree", "lineage/project/attempt-0/sub/attempt-1"] {
+        let tree = world.directory.path().canonicalize().unwrap().join(elsewhere);
+        std::fs::create_dir_all(tree.join("build")).unwrap();
+        layers::make(&tree, &[layers::Layer { at: tree.join("build"), lower: image.clone() }])
+            .unwrap();
+        let job = Job { cwd: tree, reach: Reach::Fenced { out: None }, ..world.job("ls -A build") };
+        let ended = run(&job, Some(&fence), &CancellationToken::new(), |_| ()).await.unwrap();
+        assert_eq!(ended.output.tail().trim_start(), "", "{elsewhere}");
+    }
     assert_eq!(std::fs::read_to_string(image.join("deep/o")).unwrap(), "built\n");
 }

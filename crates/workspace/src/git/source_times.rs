@@ -22,6 +22,10 @@ use super::{
 use descent_core::id::CommitId;
 use descent_system::files;
 
+/// Files that git may read at every look.
+const READ_MAX: usize = 200;
+const SECOND: Duration = Duration::from_secs(1);
+
 /// The time of a file, since 1970.
 pub type FileTime = Duration;
 
@@ -32,6 +36,13 @@ pub struct SourceTimes {
     by_path: BTreeMap<String, (String, FileTime)>,
     /// The newest time of all that was recorded, build state included.
     pub(crate) newest: FileTime,
+}
+
+impl SourceTimes {
+    /// A record by which each file gets a new time.
+    pub(crate) fn new_ones() -> Self {
+        Self { by_path: BTreeMap::new(), newest: FileTime::MAX }
+    }
 }
 
 impl Git {
@@ -45,7 +56,7 @@ impl Git {
     ) -> Result<SourceTimes, GitError> {
         let changed: BTreeSet<&PathBuf> = changed.iter().collect();
         let mut times = SourceTimes::default();
-        for (path, id) in self.blobs_of(commit)? {
+        for Blob { path, id, .. } in self.blobs_of(commit)? {
             let is_as_committed = !changed.contains(&path) && is_plain(place, &path);
             let Some(time) = time_of(&place.join(&path)).filter(|_| is_as_committed) else {
                 continue;
@@ -58,14 +69,15 @@ impl Git {
         Ok(times)
     }
 
-    /// The regular files of a commit, with the ids of their blobs.
-    fn blobs_of(&self, commit: &CommitId) -> Result<Vec<(PathBuf, String)>, GitError> {
+    /// The regular files of a commit.
+    fn blobs_of(&self, commit: &CommitId) -> Result<Vec<Blob>, GitError> {
         let files = self.files_of(commit)?;
         let blobs = fields(&files).filter(|record| record.starts_with(b"100")).map(|record| {
             let mut parts = record.splitn(2, |byte| *byte == b'\t');
             let id = parts.next().and_then(|head| head.rsplit(|byte| *byte == b' ').next());
             let id = id.and_then(as_id).ok_or(GitError::Odd { verb: "ls-tree" })?;
-            Ok((as_path(parts.next().unwrap_or_default()).to_owned(), id))
+            let path = as_path(parts.next().unwrap_or_default()).to_owned();
+            Ok(Blob { path, id, record: record.to_vec() })
         });
         blobs.collect()
     }
@@ -78,28 +90,50 @@ impl Git {
         commit: &CommitId,
         times: &SourceTimes,
     ) -> Result<(), GitError> {
-        let mut is_any = false;
-        for (path, id) in self.blobs_of(commit)? {
-            let at = tree.at().join(&path);
-            let Some(now) = time_of(&at).filter(|_| is_plain(tree.at(), &path)) else {
+        let mut settled = Vec::new();
+        for blob in self.blobs_of(commit)? {
+            let at = tree.at().join(&blob.path);
+            let Some(now) = time_of(&at).filter(|_| is_plain(tree.at(), &blob.path)) else {
                 continue;
             };
-            let recorded = path.to_str().and_then(|path| times.by_path.get(path));
+            let recorded = blob.path.to_str().and_then(|path| times.by_path.get(path));
             let wanted = match recorded {
-                Some((blob, time)) if *blob == id => (*time != now).then_some(Some(*time)),
+                Some((id, time)) if *id == blob.id => (*time != now).then_some(Some(*time)),
                 _ => (now <= times.newest).then_some(None),
             };
             if let Some(time) = wanted {
                 files::set_time(&at, time).map_err(GitError::io(&at))?;
-                is_any = true;
+                settled.push(blob.record);
             }
         }
-        if !is_any {
-            return Ok(());
-        }
-        // Git would read each of these files again at every look.
-        tree.call("update-index").args(["-q", "--refresh"]).ok().map(drop)
+        self.note_settled(tree, settled)
     }
+
+    /// Lets git see each later change of these files. It knows a file by its size, its time, and the second in which it
+    /// was changed; one of the same size may get the same time in that very second.
+    fn note_settled(&self, tree: &Tree<'_>, settled: Vec<Vec<u8>>) -> Result<(), GitError> {
+        match settled.len() {
+            0 => Ok(()),
+            1..READ_MAX => {
+                // Git knows nothing of these then, and reads them at every look.
+                let mut lines = settled.join(&0);
+                lines.push(0);
+                tree.call("update-index").args(["-z", "--index-info"]).stdin(lines).ok().map(drop)
+            }
+            _ => {
+                tree.call("update-index").args(["-q", "--refresh"]).ok()?;
+                std::thread::sleep(SECOND);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// A regular file of a commit, with its line of `ls-tree`.
+struct Blob {
+    path: PathBuf,
+    id: String,
+    record: Vec<u8>,
 }
 
 /// Whether a regular file is there, and not behind a link.

@@ -67,9 +67,17 @@ fn unchanged_files_have_the_time_of_the_build_and_changed_ones_are_newer() {
     assert!(modified(room.join("sub/s.txt")) < built);
     assert!(modified(room.join("a.txt")) > built, "its content is another");
     assert!(modified(room.join("tests/t.sh")) > built, "the build saw another content");
-    assert_eq!(world.git(&["-C", room.to_str().unwrap(), "diff-files", "--name-only"]), "");
+    assert_eq!(world.git(&["-C", room.to_str().unwrap(), "status", "--porcelain"]), "");
+    // Git compares sizes, and times by the second.
+    let time = modified(room.join("sub/s.txt")).duration_since(std::time::UNIX_EPOCH).unwrap();
+    let other_text = "X".repeat(read(room.join("sub/s.txt")).len());
+    fs::write(room.join("sub/s.txt"), other_text).unwrap();
+    files::set_time(&room.join("sub/s.txt"), Some(time)).unwrap();
+    assert_eq!(w.changed_in_slot(0).unwrap(), [Path::new("sub/s.txt")]);
     let room = slot(&w, &base, Warmth::Warm).path;
     assert!(modified(room.join("a.txt")) < modified(room.join("build/o")), "it is as it was then");
+    let cold = slot(&w, &base, Warmth::Cold).path;
+    assert!(modified(cold.join("a.txt")) > built && modified(cold.join("sub/s.txt")) > built);
 }
 
 #[test]
@@ -283,16 +291,20 @@ fn the_checkout_of_an_agreement_begins_with_the_persons_build_alone() {
     put(world.top().join("target/CACHEDIR.TAG"), "tag\n");
     put(world.top().join("node_modules/a/index.js"), "js\n");
     put(world.top().join(".env"), "SECRET=1\n");
-    let program = world.top().join("obj/program");
-    put(program.clone(), &format!("\0{}\0", world.top().display()));
-    put(world.top().join("obj/x.o"), "object\n");
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    put(world.top().join("obj/x.o"), &format!("\0{}\0", world.top().display()));
+    for (hash, source) in [("0a", "/registry/src/lib.rs"), ("0b", "src/lib.rs")] {
+        put(world.top().join(format!("target/debug/deps/x-{hash}.d")), &format!("x: {source}\n"));
+        put(world.top().join(format!("target/debug/.fingerprint/x-{hash}/lib")), "x\n");
+    }
+    put(world.top().join("target/.rustc_info.json"), "{}\n");
     let w = world.open(&Constraints::default());
     let base = start(&w);
     let room = w.for_checks(Checkout::Judging, Some(&base), Warmth::Warm).unwrap();
     assert!(room.is_reused);
     assert!(room.path.join("build/x.o").exists() && room.path.join("target").exists());
-    assert!(!room.path.join("obj").exists(), "the program would work in the person's files");
+    assert!(!room.path.join("obj").exists(), "a program would work in the person's files");
+    let unit = |hash| room.path.join(format!("target/debug/.fingerprint/x-{hash}")).exists();
+    assert!(unit("0a") && !unit("0b"), "a macro may have put their path into a crate of theirs");
     assert!(!room.path.join("node_modules").exists() && !room.path.join(".env").exists());
     assert_eq!(modified(room.path.join("a.txt")), modified(world.top().join("a.txt")));
     w.keep_warm(Checkout::Judging, &base).unwrap();
@@ -357,6 +369,7 @@ fn a_copy_stays_from_attempt_to_attempt_as_far_as_nobody_touched_it() {
             for name in ["build/free", "build/hard", "build/d/o", "build/e/o", "build/gone"] {
                 put(top.join(name), text);
             }
+            put(top.join("sub/build/o"), text);
             fs::hard_link(top.join("build/hard"), top.join("build/twin")).unwrap();
             symlink("free", top.join("build/link")).unwrap();
         }
@@ -386,9 +399,31 @@ fn a_copy_stays_from_attempt_to_attempt_as_far_as_nobody_touched_it() {
     assert_ne!(inode("hard"), hard, "it had been written");
     assert!(!top.join("more").exists());
     assert_eq!(read(elsewhere.join("o")), "mine\n", "no link is followed");
+    let (away, sub) = (world.top().join("away"), top.parent().unwrap().join("sub"));
+    put(away.join("build/x"), "mine\n");
+    fs::remove_dir_all(&sub).unwrap();
+    symlink(&away, &sub).unwrap();
     fs::set_permissions(top.join("d"), fs::Permissions::from_mode(0o000)).unwrap();
     assert_eq!(read(slot(&w, &base, Warmth::Warm).path.join("build/d/o")), "first\n");
+    assert_eq!(read(sub.join("build/o")), "first\n");
+    assert_eq!(read(away.join("build/x")), "mine\n", "it lies behind a link");
     kept(&w, &base, |_| ());
     kept(&w, &base, fill("second\n"));
     assert_eq!(read(slot(&w, &base, Warmth::Warm).path.join("build/free")), "second\n");
+}
+
+#[test]
+fn a_copy_is_no_part_of_a_change_that_no_longer_ignores_it() {
+    let world = World::new();
+    let w = world.open(&Constraints::default());
+    let base = start(&w);
+    kept(&w, &base, |top| {
+        put(top.join("build/o"), "built\n");
+        put(top.join("build/old"), "built\n");
+    });
+    let top = slot(&w, &base, Warmth::Warm).path;
+    put(top.join(".gitignore"), "other/\n");
+    put(top.join("build/o"), "made\n");
+    let changed = clean(taken(&w, &base, &base, "made\n")).1;
+    assert_eq!(changed, [".gitignore", "build/o"]);
 }

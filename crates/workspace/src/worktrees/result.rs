@@ -142,10 +142,11 @@ impl Worktrees {
         }
         // Checks and attempts work in the project's directory, and a link in its place would lead them elsewhere.
         places::own_dir(workspace, &self.prefix)?;
-        let exclude = &self.shared_in(workspace, base)?;
+        let shared = self.shared_in(workspace, base)?;
+        let exclude = &[shared.as_slice(), &self.untouched_copies(workspace)?].concat();
         let mut tree = self.git.candidate(&Candidate { workspace, base, message, at, exclude })?;
         // An attempt made them, in the place of a link or where the project has nothing.
-        let made = exclude.iter().filter(|path| !path.is_symlink() && path.exists());
+        let made = shared.iter().filter(|path| !path.is_symlink() && path.exists());
         let names = made.filter_map(|path| path.strip_prefix(workspace).ok());
         tree.not_taken.add(names.map(|path| format!("{} (a linked path)", path.display())));
         Ok(tree)

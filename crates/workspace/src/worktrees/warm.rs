@@ -12,7 +12,7 @@ mod tied_paths;
 
 use std::{
     fs, io,
-    path::{Path, PathBuf},
+    path::{Component, Path, PathBuf},
     slice,
     sync::{
         Arc, Mutex, OnceLock, RwLock,
@@ -30,9 +30,9 @@ use descent_process::{
     layers_work,
 };
 use descent_system::{files, phrase, space};
-use dir_copy::{CopyStamp, CopyStamps, DirList, TreeOrigin};
+use dir_copy::{CopyStamp, CopyStamps, DirList};
 use slot_copies::SlotCopies;
-use tied_paths::TreeMove;
+use tied_paths::{TreeMove, TreeOrigin};
 
 const RECORD: &str = "record.json";
 const RECORD_BYTES_MAX: u64 = 256 << 20;
@@ -180,7 +180,7 @@ impl Worktrees {
         for (dir, list) in &image.dirs {
             let layer = Layer { at: root.join(dir), lower: image.top.join(dir) };
             if way == Some(CopyWay::Overlay) {
-                let is_layer = !list.is_movable;
+                let is_layer = !list.is_movable && layers::may_be_mounted(root, &layer);
                 if is_layer && self.carry(root, dir, || files::make_dirs(&layer.at))?.is_some() {
                     layers.push(layer);
                 }
@@ -292,6 +292,11 @@ impl Worktrees {
         }
         let record = files::read(&path, RECORD_BYTES_MAX).ok()?;
         let record: ImageRecord = serde_json::from_slice(&record).ok()?;
+        let is_inside =
+            |dir: &PathBuf| dir.components().all(|part| matches!(part, Component::Normal(_)));
+        if !record.dirs.iter().all(is_inside) {
+            return None;
+        }
         let image = Arc::new(Image::of(top, record, false));
         *newest = Some((stamp, image.clone()));
         Some(image)

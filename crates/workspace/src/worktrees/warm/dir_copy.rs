@@ -17,7 +17,7 @@ use std::{
 
 use serde::{Deserialize, Serialize};
 
-use super::tied_paths::{TieSearch, TreeMove, is_tied_program, moved};
+use super::tied_paths::{TieSearch, TreeMove, TreeOrigin, is_tied_file, moved};
 use crate::git::{FileTime, changed};
 use descent_system::files;
 
@@ -39,13 +39,6 @@ pub(super) struct DirList {
     pub(super) is_movable: bool,
     /// The notes of what holds that path and is made again.
     pub(super) left_out: Vec<PathBuf>,
-}
-
-/// The tree that build state was made in, and who made it.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TreeOrigin<'p> {
-    pub(super) path: &'p Path,
-    pub(super) is_persons: bool,
 }
 
 impl DirList {
@@ -75,7 +68,7 @@ impl DirList {
             }
         }
         list.is_movable = ties.is_movable;
-        list.left_out = ties.left_out(at, made_in.path, dir)?;
+        list.left_out = ties.left_out(at, made_in, dir)?;
         list.leave_out();
         list.may_serve_elsewhere(at, made_in, ties.is_of_cargo).then_some(list)
     }
@@ -90,10 +83,7 @@ impl DirList {
     fn may_serve_elsewhere(&self, at: &Path, made_in: TreeOrigin<'_>, is_of_cargo: bool) -> bool {
         let is_there = |to: &PathBuf| to.is_relative() || to.starts_with(made_in.path);
         let leads_elsewhere = self.links.iter().any(|(_, to)| !is_there(to));
-        let is_program = |meta: &Metadata| meta.mode() & 0o111 != 0;
-        let is_tied = |(path, meta): &(PathBuf, Metadata)| {
-            is_program(meta) && is_tied_program(&at.join(path), made_in.path)
-        };
+        let is_tied = |(path, _): &(PathBuf, Metadata)| is_tied_file(&at.join(path), made_in.path);
         let is_exact = is_of_cargo || !made_in.is_persons;
         (self.is_movable || !leads_elsewhere) && (is_exact || !self.files.iter().any(is_tied))
     }

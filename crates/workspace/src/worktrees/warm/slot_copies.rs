@@ -39,16 +39,16 @@ impl Worktrees {
         if !self.is_attempt(root) {
             return Ok(copies);
         }
-        let at = self.copies_of(root)?;
-        let record = files::read(&at.join(RECORD), RECORD_BYTES_MAX).ok();
+        let (at, record) = (self.copies_of(root)?, self.record_of(root));
         self.git.remove_worktrees(&at)?;
-        let record = record.and_then(|text| serde_json::from_slice::<SlotCopies>(&text).ok());
         let Some(record) = record.filter(|record| record.image == copies.image) else {
             return Ok(copies);
         };
         places::make_below(self.whole_cache(), &at)?;
         for (dir, stamps) in record.dirs {
-            let is_plain = files::plain_dir(&root.join(&dir)).is_ok();
+            let is_known = image.dirs.iter().any(|(known, _)| *known == dir);
+            let is_plain = is_known && kept::has_own_parent(root, &dir);
+            let is_plain = is_plain && files::plain_dir(&root.join(&dir)).is_ok();
             if is_plain && kept::put_aside(root, &at, std::slice::from_ref(&dir)).is_ok() {
                 copies.dirs.insert(dir, stamps);
             }
@@ -80,6 +80,26 @@ impl Worktrees {
         places::make_below(self.whole_cache(), &at)?;
         let record = serde_json::to_vec(copies).unwrap_or_default();
         files::write_whole(&at.join(RECORD), &record).map_err(WorkspaceError::io(at))
+    }
+
+    /// The copies that nobody touched, where git no longer ignores their directory. They are no part of a change.
+    pub(in super::super) fn untouched_copies(&self, root: &Path) -> Result<Vec<PathBuf>> {
+        let mut untouched = Vec::new();
+        for (dir, stamps) in self.record_of(root).unwrap_or_default().dirs {
+            let at = root.join(&dir);
+            if !at.is_dir() || self.git.is_ignored(Some(root), &dir)? {
+                continue;
+            }
+            let files = stamps.into_iter().map(|(path, stamp)| (at.join(path), stamp));
+            let as_copied = files.filter(|(path, stamp)| CopyStamp::of(path) == Some(*stamp));
+            untouched.extend(as_copied.map(|(path, _)| path));
+        }
+        Ok(untouched)
+    }
+
+    fn record_of(&self, root: &Path) -> Option<SlotCopies> {
+        let path = self.copies_of(root).ok()?.join(RECORD);
+        serde_json::from_slice(&files::read(&path, RECORD_BYTES_MAX).ok()?).ok()
     }
 
     fn copies_of(&self, root: &Path) -> Result<PathBuf> {
