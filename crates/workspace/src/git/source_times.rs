@@ -109,8 +109,8 @@ impl Git {
         self.note_settled(tree, settled)
     }
 
-    /// Lets git see each later change of these files. It knows a file by its size, its time, and the second in which it
-    /// was changed; one of the same size may get the same time in that very second.
+    /// Lets git see each later change of these files. It knows a file by its size, its time and the second of its last
+    /// change, and the same size and time may come in that very second.
     fn note_settled(&self, tree: &Tree<'_>, settled: Vec<Vec<u8>>) -> Result<(), GitError> {
         match settled.len() {
             0 => Ok(()),
