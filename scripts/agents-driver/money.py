@@ -6,7 +6,7 @@ from agents import AGENTS
 from trial import WAIT, Bench
 
 TASK = "Make proof.txt"
-# By hand, with the leave that descent gives.
+# By hand, with the permissions that descent gives.
 BY_HAND = {
     "claude": (["claude", "-p", TASK, "--permission-mode", "acceptEdits", "--allowedTools", "Bash"], []),
     "codex": (["codex", "exec", "--skip-git-repo-check", "-c", 'sandbox_mode="workspace-write"'], [TASK]),

@@ -129,7 +129,7 @@ impl Fence {
         }
         task.closed = self.closed(&job.cwd);
         let top = Path::new("/");
-        // A directory stands before those in it.
+        // An outer directory comes before those in it.
         task.held = above(&task.closed).into_iter().filter(|dir| dir != top).collect();
         if way != FenceWay::Landlock {
             task.closed.extend(self.own.iter().cloned());

@@ -18,7 +18,7 @@ use descent_system::files;
 
 const RECORD: &str = "layers.json";
 const RECORD_BYTES_MAX: u64 = 1 << 20;
-/// The mounts of the job before may be going just now.
+/// The kernel may still be removing the mounts of the job before.
 const TRIES: u32 = 100;
 const PAUSE: Duration = Duration::from_millis(10);
 
