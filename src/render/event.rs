@@ -313,6 +313,7 @@ fn taken(word: &str, ms: Option<u64>) -> String {
 fn started_because(because: StartReason) -> &'static str {
     match because {
         StartReason::Ready | StartReason::Failed => "",
+        StartReason::Cold => " (without build state)",
         StartReason::Probe => " (a probe)",
         StartReason::Transient => " (the failure was a passing one)",
         StartReason::Interrupted => " (it was cut off)",

@@ -448,6 +448,8 @@ pub enum StartReason {
     Probe,
     /// The attempt before it failed.
     Failed,
+    /// The attempts before it failed on build state, and this one has none.
+    Cold,
     /// The attempt before it failed in passing.
     Transient,
     /// The attempt before it was cut off.

@@ -90,10 +90,11 @@ pub fn length(ms: u64) -> String {
     }
 }
 
-/// In whole megabytes, or gigabytes.
+/// Rounded: kilobytes, megabytes or gigabytes.
 pub fn megabytes(bytes: u64) -> String {
     match bytes >> 20 {
-        megabytes @ 0..10_240 => format!("{megabytes} MB"),
+        0 => format!("{} kB", bytes.div_ceil(1_024)),
+        megabytes @ 1..10_240 => format!("{megabytes} MB"),
         megabytes => format!("{} GB", megabytes >> 10),
     }
 }

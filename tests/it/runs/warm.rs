@@ -88,6 +88,7 @@ fn a_right_choice_that_fails_on_stale_state_is_made_once_more_without_it() {
     world.descent(&["align", "-y", "-f", &path]).expect(0);
     let ran = world.run().expect(0);
     assert_eq!((ran.count("rested"), ran.count("woken")), (1, 1), "{}", ran.stdout);
+    ran.shows(r#""because":"cold""#);
     assert_eq!(world.result_file("conf.h"), "10\n");
 }
 

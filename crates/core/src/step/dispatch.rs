@@ -227,9 +227,15 @@ fn because(
     };
     let tried = task.tried(context);
     let has = |count: fn(&Try) -> u32| tried.is_some_and(|tried| count(tried) > 0);
+    let state = &transaction.state;
+    let is_cold = || {
+        let n = tried.map_or(0, |tried| tried.attempts) + 1;
+        measure::has_cold_try(state, task) && n == measure::attempts_max(state, task)
+    };
     match () {
         () if has(|tried| tried.repairs) => StartReason::Repair,
         () if has(|tried| tried.transient) => StartReason::Transient,
+        () if is_cold() => StartReason::Cold,
         () if has(|tried| tried.attempts) => StartReason::Failed,
         () if task.interruptions > 0 => StartReason::Interrupted,
         () if !core::ptr::eq(active, &*transaction.active) => StartReason::Speculation,

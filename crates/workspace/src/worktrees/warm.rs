@@ -237,7 +237,8 @@ impl Worktrees {
         let why = if !image.is_of_the_past(self.whole_cache()) {
             "it has a time in the future".to_owned()
         } else if way == CopyWay::TooLarge || way == CopyWay::Overlay && image.is_persons {
-            format!("{} are too much to be copied here", phrase::megabytes(image.bytes()))
+            let size = phrase::megabytes(image.bytes());
+            format!("{size} are too much to be copied here (btrfs and xfs carry any size)")
         } else {
             return way;
         };
