@@ -1,4 +1,4 @@
-//! `descent dev`: completions, man pages, and the JSON Schemas of what people write and of what `--json` prints. They are
+//! `descent dev`: completions, man pages, templates of prompts, and the JSON Schemas of what people write and of what `--json` prints. They are
 //! made from types; those of the state and of the outputs are committed under `state-schema/`.
 //!
 //! Invariant: the text of a schema depends on the types alone, and unknown keys are allowed in every object. Keys may be
@@ -12,6 +12,7 @@ mod tests;
 use clap::{Args, Subcommand};
 use clap_complete::Shell;
 use descent_core::{doc, json_schema, plan};
+use descent_engine::ops::output::TEMPLATES;
 use serde_json::Value;
 
 use super::{End, context::Context, help};
@@ -123,12 +124,26 @@ fn text(name: &str) -> Result<String, Failure> {
     if OUTPUT_NAMES.contains(&name) {
         return Ok(json_schema::text(&output(name)).trim_end().to_owned());
     }
-    let hint = match doc::suggest(name, names()) {
-        Some(near) => format!("did you mean `descent dev schema {near}`?"),
-        None => format!("one of {}", names().collect::<Vec<_>>().join(", ")),
+    Err(unknown("schema", name, &names().collect::<Vec<_>>()))
+}
+
+fn unknown(what: &str, name: &str, names: &[&str]) -> Failure {
+    let hint = match doc::suggest(name, names.iter().copied()) {
+        Some(near) => format!("did you mean `descent dev {what} {near}`?"),
+        None => format!("one of {}", names.join(", ")),
     };
-    let message = format!("there is no schema `{name}`");
-    Err(Failure::usage(message, hint))
+    Failure::usage(format!("`descent dev {what}` has no `{name}`"), hint)
+}
+
+/// The template of a prompt, or all names.
+fn prompts(name: Option<&str>) -> Result<String, Failure> {
+    let names: Vec<&str> = TEMPLATES.iter().map(|(name, _)| *name).collect();
+    let Some(name) = name else {
+        return Ok(format!("{}\nnext: descent dev prompts attempt", names.join("\n")));
+    };
+    let known = TEMPLATES.iter().find(|(known, _)| *known == name);
+    let text = known.ok_or_else(|| unknown("prompts", name, &names))?.1;
+    Ok(text.trim_end().to_owned())
 }
 
 #[derive(Debug, Args)]
@@ -141,6 +156,8 @@ pub struct DevArgs {
 enum Dev {
     /// Print a JSON Schema, for editors and programs; without a name list them
     Schema(SchemaArgs),
+    /// Print the template of a prompt; without a name list them
+    Prompts { name: Option<String> },
     /// Print the completions for a shell
     Completions { shell: Shell },
     /// Print the man page of a command, or the main one
@@ -150,6 +167,7 @@ enum Dev {
 pub(super) fn dev(context: &Context, flags: &DevArgs) -> Result<End, Failure> {
     match &flags.what {
         Dev::Schema(flags) => schema(context, flags)?,
+        Dev::Prompts { name } => context.out.data(&prompts(name.as_deref())?),
         Dev::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut help::command_line(), "descent", &mut script);

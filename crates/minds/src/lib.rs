@@ -4,8 +4,8 @@
 //!
 //! Not here: the meaning of an answer (`descent-core`), how an agent is called (`descent-agent`), any I/O.
 //!
-//! Interface: `prompt` has one function for each kind of question (`attempt`, `refining`, `assessing`, `rating`, …),
-//! which takes a `World` and gives a `Prompt` within its limit of bytes. `advice` names what is odd about a check.
+//! Interface: `prompt` has `attempt`, `question` and `aligning`, which fill the templates of `prompts/` from a `World` and
+//! give a `Prompt` within its limit of bytes. `advice` names what is odd about a check.
 
 extern crate alloc;
 

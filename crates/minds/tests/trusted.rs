@@ -11,13 +11,12 @@ use descent_core::{
         encode::StateText,
         rule::{Form, RecordRule},
     },
-    step::run_end,
     trust::TrustList,
     world::{Session, World, long_phase},
 };
 use descent_minds::{
     prompt::{self, Ending, Prompt, PromptFiles, PromptInputs, TreeStart},
-    prompt::{AligningInputs, AligningTask, ProjectWords, RatedDifference, RatingInputs},
+    prompt::{AligningInputs, AligningTask, ProjectWords, QuestionInputs, RatedDifference},
 };
 
 #[path = "../../../tests/records.rs"]
@@ -216,19 +215,30 @@ fn questions(world: &World) -> Vec<Option<Prompt>> {
     let leaf = leaves.find(|leaf| leaf.title().contains("good"));
     let judge = consult(Role::Judge, Digest::sha256(b""));
     let judge = Consult { leaf: leaf.map(|leaf| leaf.key()), ..judge };
-    let difference = &RatedDifference::default();
-    let session = &Session::default();
+    let (difference, session) = (RatedDifference::default(), Session::default());
     let project = &ProjectWords::default();
-    let result = run_end::last_result(world);
+    let ask = |template: &str, consult: Option<&Consult>, difference: Option<&RatedDifference>| {
+        prompt::question(
+            template,
+            &QuestionInputs {
+                world,
+                now: NOW,
+                consult,
+                session: Some(&session),
+                difference,
+                worker: None,
+            },
+        )
+    };
     vec![
-        Some(prompt::refining(world, None, NOW)),
-        Some(prompt::assessing(world, NOW)),
-        Some(prompt::reviewing(world, NOW)),
-        Some(prompt::profiling(world, NOW)),
-        validate.and_then(|consult| prompt::validating(world, &consult, NOW)),
-        summarise.and_then(|consult| prompt::summarising(world, &consult, NOW)),
-        result.map(|result| prompt::wording(world, &result, Some(difference), NOW)),
-        prompt::rating(&RatingInputs { world, session, consult: &judge, difference, now: NOW }),
+        ask("refine", None, None),
+        ask("assess", None, None),
+        ask("review", None, None),
+        ask("profile", None, None),
+        validate.and_then(|consult| ask("validate", Some(&consult), None)),
+        summarise.and_then(|consult| ask("summarise", Some(&consult), None)),
+        ask("word", None, Some(&difference)),
+        ask("rate", Some(&judge), Some(&difference)),
         Some(prompt::aligning(&AligningInputs {
             task: AligningTask::Change(world),
             words: "another way",

@@ -17,6 +17,7 @@ use descent_core::{
     },
     world::{World, earlier},
 };
+pub use descent_minds::prompt::TEMPLATES;
 use descent_minds::prompt::{self, Ending, NextAttempt, PromptPart, Standing, TreeStart};
 use serde::Serialize;
 

@@ -15,7 +15,7 @@ use descent_core::{
     state::{Constraints, Intent, Role, SideEffect, Usage, Workspace, profile::ProfileRecord},
     world::World,
 };
-use descent_minds::prompt::{Prompt, profiling};
+use descent_minds::prompt::{self, Prompt, QuestionInputs};
 use tokio_util::sync::CancellationToken;
 
 use crate::driver::Agents;
@@ -270,7 +270,10 @@ impl<'a> Profiler<'a> {
         world: &World,
         cancel: &CancellationToken,
     ) -> Result<Option<(ProfileRecord, Usage)>, Failure> {
-        let prompt = profiling(world, self.now);
+        let inputs = QuestionInputs::before_run(world, self.now);
+        let Some(prompt) = prompt::question("profile", &inputs) else {
+            return Ok(None);
+        };
         let outside = OutsideQuestion {
             config: self.config,
             agent: &self.agent,

@@ -8,7 +8,7 @@ use alloc::{
 };
 
 use super::{
-    section::{PromptSection, cut, in_a_line, indented, last_lines, names},
+    section::{cut, in_a_line, indented, last_lines, names},
     subject::PromptSubject,
 };
 use descent_core::{
@@ -45,32 +45,28 @@ const FILE_BYTES_MAX: usize = 120;
 /// Bytes of an older failure, on one line.
 const LINE_BYTES_MAX: usize = 200;
 
-pub(super) fn section(
-    subject: &PromptSubject<'_>,
-    files: &PromptFiles<'_>,
-    bytes_max: usize,
-) -> PromptSection {
+/// Whether an attempt failed, and not only did not merge.
+pub(super) fn has_failed(subject: &PromptSubject<'_>) -> bool {
+    !earlier::failures_of(&subject.world.state, &subject.intent.atom).is_empty()
+}
+
+/// The earlier attempts, in that room.
+pub(super) fn text(subject: &PromptSubject<'_>, files: &PromptFiles<'_>, room: usize) -> String {
     let state = &subject.world.state;
     let mut newest = earlier::failures_of(state, &subject.intent.atom);
     let conflict = earlier::conflict_of(state, subject.intent);
     if newest.is_empty() && conflict.is_none() {
-        return PromptSection::new("earlier", "", bytes_max);
+        return String::new();
     }
-    let head = if newest.is_empty() {
-        "What was tried before"
-    } else {
-        "What was tried before and failed"
-    };
-    let section = PromptSection::new("earlier", head, bytes_max);
     let older = newest.split_off(newest.len().min(FAILURES_MAX));
     let order = order(&newest);
     let start = start(subject, files);
     let conflict = conflict.map(|one| not_merged(one, files));
     let alike = alike(older.iter().map(|one| &*one.entry.reason));
     let beginning = [order, start, conflict.unwrap_or_default()].concat();
-    let room = section.room().saturating_sub(beginning.len() + alike.len());
+    let room = room.saturating_sub(beginning.len() + alike.len());
     let told = told(subject, files, &newest, room);
-    section.with([beginning, told, alike].concat())
+    [beginning, told, alike].concat()
 }
 
 /// Whether the next attempt shall go another way. An attempt that was hindered says nothing against its way.

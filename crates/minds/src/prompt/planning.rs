@@ -8,7 +8,7 @@ use alloc::{
 
 use super::{
     replan,
-    section::{PromptFile, PromptSection, cut, fenced, in_a_line, title},
+    section::{PromptFile, cut, fenced, in_a_line, title},
     subject::PromptSubject,
 };
 use descent_core::{
@@ -20,7 +20,7 @@ use descent_core::{
     state::{
         Fragment, Intent, IssueRecord, Lesson, PlannerContext,
         fields::Writer,
-        law::{BlockedRecord, LawPoint},
+        law::{BlockedRecord, LawPoint, LawRecord},
         value::FieldValue,
     },
     world::World,
@@ -28,10 +28,6 @@ use descent_core::{
 
 /// Maximum of atoms described of a failed plan.
 const ATOMS_MAX: usize = 40;
-const ROUNDS_BYTES_MAX: usize = 3 << 10;
-const BUDGET_BYTES_MAX: usize = 2 << 10;
-/// All that this file adds to the prompt of a planner; a task has checks and a value in its place.
-pub(super) const BYTES_MAX: usize = ROUNDS_BYTES_MAX + BUDGET_BYTES_MAX;
 /// Bytes of an atom's title, and of how it ended.
 const TITLE_BYTES_MAX: usize = 100;
 const END_BYTES_MAX: usize = 200;
@@ -51,39 +47,41 @@ pub(super) fn context(subject: &PromptSubject<'_>) -> PlannerContext {
     plan.map_or_else(|| constraints.planning.context(), |plan| plan.context(constraints))
 }
 
-/// The limit of its prompt, and that little of another is left.
-fn limits(subject: &PromptSubject<'_>, remaining: &Remaining) -> String {
-    let context = context(subject);
-    let (chars, mode) = (context.chars(), context.mode().word());
-    let tokens = chars / CHARS_OF_TOKEN;
-    let little: Vec<&str> = remaining.little.iter().map(|limit| limit.word()).collect();
-    let little = if little.is_empty() {
-        String::new()
-    } else {
-        format!("Little is left ({}): plan what reaches the goal soonest.\n", little.join(", "))
-    };
-    format!(
-        "{little}- context: {chars} characters of this prompt at most, about {tokens} tokens at {CHARS_OF_TOKEN} each; \
-         results are told by the mode `{mode}`\n"
-    )
+/// The values about a planner that its template names.
+pub(super) fn value(subject: &PromptSubject<'_>, name: &str) -> Option<String> {
+    let remaining = || remaining(subject.world, subject.intent);
+    let context = || context(subject);
+    let law = blocks::in_force(&subject.world.state).filter(|_| subject.is_plan());
+    Some(match name {
+        "little" => {
+            let little = remaining().little;
+            little.iter().map(|limit| limit.word()).collect::<Vec<&str>>().join(", ")
+        }
+        "context_chars" => context().chars().to_string(),
+        "context_tokens" => (context().chars() / CHARS_OF_TOKEN).to_string(),
+        "context_mode" => context().mode().word().to_string(),
+        "limits" => {
+            let line = |(key, count, what): &(_, _, _)| format!("- {key}: {count} — {what}\n");
+            remaining().rows.iter().map(line).collect()
+        }
+        "targets" => targets(subject),
+        "rounds" => rounds(subject),
+        "directive" => law.map(|(_, point)| directive(point)).unwrap_or_default(),
+        "rationale" => {
+            let rationale = law.map(|(_, point)| cut(&point.rationale, RATIONALE_BYTES_MAX));
+            rationale.filter(|text| !text.is_empty()).map(|text| fenced(&text)).unwrap_or_default()
+        }
+        "blocked" => law.map(|(law, _)| blocked(subject, law)).unwrap_or_default(),
+        _ => return None,
+    })
 }
 
-pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
-    let section = PromptSection::new("budget", "What is left to you", BUDGET_BYTES_MAX);
-    if !subject.is_plan() {
-        return section;
-    }
+/// The atom that a step inside a plan serves, and the one that this serves in turn.
+fn targets(subject: &PromptSubject<'_>) -> String {
     let (world, intent) = (subject.world, subject.intent);
-    let remaining = remaining(world, intent);
-    let lines: String = remaining
-        .rows
-        .iter()
-        .map(|(key, count, what)| format!("- {key}: {count} — {what}\n"))
-        .collect();
-    // The atom that a step inside a plan serves, and the one that this serves in turn.
     let steps = world.graph.ix(&intent.atom).into_iter();
     let steps = steps.flat_map(|x| core::iter::once(x).chain(world.graph.above(x)));
-    let targets = steps.filter_map(|x| {
+    let line = |x: Ix| {
         let plan = world.state.atom(world.graph.id(x))?.plan()?;
         let id = plan.convergence_target.as_ref()?;
         let title = in_a_line(title(world, id), TARGET_BYTES_MAX);
@@ -96,9 +94,8 @@ pub(super) fn budget(subject: &PromptSubject<'_>) -> PromptSection {
         let partial = world.state.atom(id).is_some_and(|atom| atom.accepts_partial);
         let partial = if partial { ", which can begin with a part of it" } else { "" };
         Some(format!("{words} {id}{partial}: {title}\n"))
-    });
-    let limits = limits(subject, &remaining);
-    section.with(format!("{limits}{lines}{}", targets.collect::<String>()))
+    };
+    steps.filter_map(line).collect()
 }
 
 /// The parts of a planning step that its budget left open.
@@ -135,11 +132,9 @@ pub(super) fn missing<'w>(subject: &PromptSubject<'w>) -> Vec<Missing<'w>> {
 }
 
 /// The failed plans of this context, atom by atom.
-pub(super) fn rounds(subject: &PromptSubject<'_>) -> PromptSection {
-    let head = "Plans that failed: go another way";
-    let section = PromptSection::new("rounds", head, ROUNDS_BYTES_MAX);
+fn rounds(subject: &PromptSubject<'_>) -> String {
     let Some(plan) = subject.atom().and_then(|atom| atom.plan()) else {
-        return section;
+        return String::new();
     };
     let (world, context) = (subject.world, &subject.intent.context);
     let mut text = String::new();
@@ -158,7 +153,7 @@ pub(super) fn rounds(subject: &PromptSubject<'_>) -> PromptSection {
         }
         text.push_str(&refuted_with(world, &subject.intent.atom, fragment));
     }
-    section.with(text)
+    text
 }
 
 /// The issues of a plan, by the newest report: the next one is to be without them.
@@ -221,33 +216,21 @@ fn failure(world: &World, id: &AtomId) -> Option<String> {
 // The part of a planner's prompt about the control law: where the result stands, what is to be done, and what may not
 // come again. Also the same as a file.
 
-pub(super) const DIRECTIVE_BYTES_MAX: usize = 1 << 10;
 /// The name of the file.
 pub const DIRECTIVE_FILE: &str = "directive.json";
 const RATIONALE_BYTES_MAX: usize = 400;
 const BLOCKED_MAX: usize = 6;
 const LINE_BYTES_MAX: usize = 100;
 
-pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
-    let section = PromptSection::new("directive", "How you go on", DIRECTIVE_BYTES_MAX);
-    let in_force = blocks::in_force(&subject.world.state);
-    let Some((law, point)) = in_force.filter(|_| subject.is_plan()) else {
-        return section;
-    };
-    let (word, meaning) = (point.directive.word(), law::meaning(point.directive));
-    let mut text = format!("{word}: {meaning}.\n");
-    let rationale = cut(&point.rationale, RATIONALE_BYTES_MAX);
-    if !rationale.is_empty() {
-        text.push_str(&format!("\nWhy (data):\n{}", fenced(&rationale)));
-    }
+fn directive(point: &LawPoint) -> String {
+    format!("{}: {}.", point.directive.word(), law::meaning(point.directive))
+}
+
+fn blocked(subject: &PromptSubject<'_>, law: &LawRecord) -> String {
     let newest = law.blocked.iter().rev().map(directive_line);
     let lines = newest.chain(lessons(subject).map(line_of_lesson));
     let lines: String = lines.take(BLOCKED_MAX).collect();
-    if !lines.is_empty() {
-        let head = "Blocked; a plan with one of these is refused (data)";
-        text.push_str(&format!("\n{head}:\n{}", fenced(&lines)));
-    }
-    section.with(text)
+    if lines.is_empty() { lines } else { fenced(&lines) }
 }
 
 /// Lessons that block something; in the last attempt of a round they block nothing.

@@ -9,7 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::section::{PromptSection, cut};
+use super::section::cut;
 use descent_core::{
     doc,
     doc::Node,
@@ -17,95 +17,51 @@ use descent_core::{
     state::{Check, CheckKind, FreeValue, Objective},
 };
 
-const AGREED_SINCE: &str =
-    "This is how it began. What stands above was agreed on since, and counts where the two differ.";
-const WORDS_BYTES_MAX: usize = 16 << 10;
-const GOAL_BYTES_MAX: usize = 4 << 10;
-const CHECKS_BYTES_MAX: usize = 4 << 10;
-const PROTECTED_BYTES_MAX: usize = 1 << 10;
-const DAY_BYTES_MAX: usize = 64;
-/// All that this file adds.
-pub(super) const BYTES_MAX: usize =
-    WORDS_BYTES_MAX + GOAL_BYTES_MAX + CHECKS_BYTES_MAX + PROTECTED_BYTES_MAX + DAY_BYTES_MAX;
-
-pub(super) fn sections(objective: &Objective, now: UnixMillis) -> [PromptSection; 5] {
-    [
-        goal(objective),
-        base_case(objective),
-        protected(objective),
-        words(objective),
-        PromptSection::new("day", "", DAY_BYTES_MAX).with(format!("Today is {}.", now.day())),
-    ]
-}
-
-/// The person's words before they agreed on the goal, or changed it; nothing where the goal has them.
-fn words(objective: &Objective) -> PromptSection {
-    let section = PromptSection::new("words", "First asked, word for word", WORDS_BYTES_MAX);
-    let words = objective.raw_input.trim();
-    if words.is_empty() || words == objective.goal.trim() {
-        section
-    } else {
-        section.with(format!("{AGREED_SINCE}\n\n{words}")).whole_in("words.txt")
-    }
-}
-
-fn goal(objective: &Objective) -> PromptSection {
-    let (deliverables, done) = (&objective.deliverables, &objective.definition_of_done);
-    let why = &objective.background_intent;
-    let mut paragraphs = Vec::from([objective.goal.trim().to_string()]);
-    for (head, text) in
-        [("Why: ", why), ("It shall give: ", deliverables), ("It is done when: ", done)]
-    {
-        if !text.trim().is_empty() {
-            paragraphs.push(format!("{head}{}", text.trim()));
+/// The value of that name in the template `agreement`.
+pub(super) fn value(objective: &Objective, now: UnixMillis, name: &str) -> Option<String> {
+    Some(match name {
+        "goal" => objective.goal.trim().to_string(),
+        "why" => objective.background_intent.trim().to_string(),
+        "deliverables" => objective.deliverables.trim().to_string(),
+        "definition_of_done" => objective.definition_of_done.trim().to_string(),
+        "in_scope" => scope(objective.scope.as_ref(), "in"),
+        "out_of_scope" => scope(objective.scope.as_ref(), "out"),
+        "clarifications" => clarifications(objective.clarifications.as_ref()),
+        "base_case" => objective.base_case.as_ref().map(listed).unwrap_or_default(),
+        "protected" => {
+            let globs = objective.constraints.protected.iter();
+            globs.map(|glob| format!("- {}\n", cut(glob, GLOB_BYTES_MAX))).collect()
         }
-    }
-    paragraphs.extend(scope(objective.scope.as_ref()));
-    paragraphs.extend(clarifications(objective.clarifications.as_ref()));
-    PromptSection::new("goal", "The goal", GOAL_BYTES_MAX)
-        .with(paragraphs.join("\n\n"))
-        .whole_in("goal.txt")
+        "first_words" => {
+            let words = objective.raw_input.trim();
+            let is_old = words != objective.goal.trim();
+            if is_old { words.to_string() } else { String::new() }
+        }
+        "day" => now.day().to_string(),
+        _ => return None,
+    })
 }
 
-fn scope(scope: Option<&FreeValue>) -> Option<String> {
-    let lines = |key, head: &str| {
-        let parts = scope?.get(key)?.as_array()?.iter();
-        let parts: Vec<&str> = parts.filter_map(Node::as_str).collect();
-        (!parts.is_empty()).then(|| format!("{head}: {}", parts.join("; ")))
-    };
-    let lines = [lines("in", "Part of it"), lines("out", "No part of it")];
-    let lines: Vec<String> = lines.into_iter().flatten().collect();
-    (!lines.is_empty()).then(|| lines.join("\n"))
+fn scope(scope: Option<&FreeValue>, key: &str) -> String {
+    let parts = scope.and_then(|scope| scope.get(key)?.as_array()).unwrap_or_default();
+    let parts: Vec<&str> = parts.iter().filter_map(Node::as_str).collect();
+    parts.join("; ")
 }
 
-fn clarifications(all: Option<&FreeValue>) -> Option<String> {
+fn clarifications(all: Option<&FreeValue>) -> String {
     let text = |one: &Node, key| Some(one.get(key)?.as_str()?.trim().to_string());
     let line = |one: &Node| {
         let (question, answer) = (text(one, "question")?, text(one, "resolution")?);
         Some(format!("- {question} {answer}\n"))
     };
-    let lines: String = all?.as_array()?.iter().filter_map(line).collect();
-    (!lines.is_empty()).then(|| format!("Questions that were answered:\n{lines}"))
-}
-
-fn base_case(objective: &Objective) -> PromptSection {
-    let head = "The goal is reached, all parts together, when this holds";
-    let section = PromptSection::new("base_case", head, CHECKS_BYTES_MAX).whole_in("base_case.txt");
-    match &objective.base_case {
-        Some(check) => section.with(listed(check)),
-        None => section,
-    }
-}
-
-fn protected(objective: &Objective) -> PromptSection {
-    let head = "Leave these files as they are: an attempt that changes one fails";
-    let globs = objective.constraints.protected.iter();
-    let globs: String = globs.map(|glob| format!("- {}\n", cut(glob, 300))).collect();
-    PromptSection::new("protected", head, PROTECTED_BYTES_MAX).with(globs).whole_in("protected.txt")
+    let all = all.and_then(|all| all.as_array()).unwrap_or_default();
+    all.iter().filter_map(line).collect()
 }
 
 // A check in words: its tree, and of each leaf all that decides.
 
+/// Bytes of a protected glob.
+const GLOB_BYTES_MAX: usize = 300;
 /// The keys of a leaf that its title has already, and those that decide nothing.
 const TOLD: [&str; 8] =
     ["name", "command", "not_command", "file", "not_file", "quality", "assertion", "timeout"];

@@ -9,7 +9,7 @@ use alloc::{
 };
 
 use super::{
-    section::{PromptSection, cut, fenced, in_a_line, last_lines, named, title},
+    section::{cut, fenced, in_a_line, last_lines, named, title},
     subject::PromptSubject,
 };
 use descent_core::{
@@ -24,7 +24,6 @@ use descent_core::{
     world::World,
 };
 
-pub(super) const BYTES_MAX: usize = 2 << 10;
 const REASON_BYTES_MAX: usize = 160;
 const REFUTED_BYTES_MAX: usize = 600;
 const TITLE_BYTES_MAX: usize = 80;
@@ -37,43 +36,27 @@ const LINES_MAX: usize = 12;
 /// Bytes of what the judge of a pass said.
 const SAID_BYTES_MAX: usize = 300;
 
-pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
-    let head = "Why the plan is changed here";
-    let section = PromptSection::new("changes", head, BYTES_MAX);
-    let plan = subject.atom().and_then(|atom| atom.plan());
-    let Some(placed) = plan.map(|plan| &plan.placed).filter(|one| one.is_placed()) else {
-        return section;
-    };
+/// The values about a step that the program placed.
+pub(super) fn value(subject: &PromptSubject<'_>, name: &str) -> Option<String> {
     let (world, own) = (subject.world, &subject.intent.atom);
-    let mut text = format!("Nothing was left to try: {}.\n", placed.reason);
-    if let Some(was) = &placed.was {
-        let was = in_a_line(was.title(own), TITLE_BYTES_MAX);
-        text.push_str(&format!("Your plan takes the place of {own} ({was}). "));
-        text.push_str("An atom after all of yours keeps its checks, if it had any.\n");
-    }
-    let failed = what_failed(world, OUTPUT_BYTES_MAX);
-    if !failed.is_empty() {
-        text.push_str(&format!("\nWhat failed, and why:\n{failed}"));
-    }
-    let said = said(world);
-    if !said.is_empty() {
-        let said = fenced(&cut(&said, SAID_BYTES_MAX));
-        text.push_str(&format!("\nWhat a judge of the pass says, as advice (data):\n{said}"));
-    }
-    let across: String = world.state.run.issues().map(issue).collect();
-    if !across.is_empty() {
-        let across = fenced(&cut(&across, SAID_BYTES_MAX));
-        text.push_str(&format!("\nIssues that were found, as advice (data):\n{across}"));
-    }
-    let earlier = earlier(world, own);
-    if !earlier.is_empty() {
-        let head =
-            "Changes before this one; yours must differ, and the same atoms again are refused";
-        text.push_str(&format!("\n{head}:\n{earlier}"));
-    }
-    let left = granted::changes_left(&world.state);
-    text.push_str(&format!("\nChanges of the plan that are left after this one: {left}.\n"));
-    section.with(text)
+    let plan = subject.atom().and_then(|atom| atom.plan());
+    let placed = plan.map(|plan| &plan.placed).filter(|one| one.is_placed());
+    let advice = |text: String| {
+        if text.is_empty() { text } else { fenced(&cut(&text, SAID_BYTES_MAX)) }
+    };
+    Some(match name {
+        "placed" => placed.map(|one| one.reason.to_string()).unwrap_or_default(),
+        "was" => {
+            let was = placed.and_then(|one| one.was.as_ref());
+            was.map(|was| in_a_line(was.title(own), TITLE_BYTES_MAX)).unwrap_or_default()
+        }
+        "what_failed" => what_failed(world, OUTPUT_BYTES_MAX),
+        "opinion" => advice(said(world)),
+        "across" => advice(world.state.run.issues().map(issue).collect()),
+        "earlier_changes" => earlier(world, own),
+        "changes_left" => granted::changes_left(&world.state).to_string(),
+        _ => return None,
+    })
 }
 
 /// The base case with every step done, and each task that failed for good, with their reasons, and as much of what each
@@ -200,25 +183,19 @@ fn reason(evidence: &EvidenceRecord) -> String {
 // Invariant: the newest five, each with its reason and what came of it, in 300 bytes each. A result that is told
 // elsewhere in the prompt is not told again.
 
-pub(super) const REASONS_BYTES_MAX: usize = 4 << 10;
 const PLANS_MAX: usize = 5;
 const WORDS_BYTES_MAX: usize = 300;
 const NAME_BYTES_MAX: usize = 60;
 
-pub(super) fn reasons_section(
-    subject: &PromptSubject<'_>,
-    told: &BTreeSet<&AtomId>,
-    bytes_max: usize,
-) -> PromptSection {
-    let section = PromptSection::new("reasons", "Why it was planned so before", bytes_max);
+pub(super) fn reasons_of_plans(subject: &PromptSubject<'_>, told: &BTreeSet<&AtomId>) -> String {
     if !subject.is_plan() {
-        return section;
+        return String::new();
     }
     let mut plans = plans(subject);
     plans.sort_by_key(|(_, fragment)| core::cmp::Reverse(fragment.attempt.count()));
     let entries =
         plans.into_iter().filter_map(|(plan, fragment)| entry(subject.world, plan, fragment, told));
-    section.with(entries.take(PLANS_MAX).collect::<String>())
+    entries.take(PLANS_MAX).collect()
 }
 
 /// All plans of this step, and those in force of the planning steps before and around it.

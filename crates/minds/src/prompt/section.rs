@@ -46,30 +46,18 @@ pub struct PromptFile {
 }
 
 impl PromptSection {
-    pub(super) fn new(name: &'static str, head: &str, bytes_max: usize) -> Self {
-        Self { name, head: head.to_owned(), text: String::new(), bytes_max, file: None }
+    /// The bytes for the text, within its limit and this one.
+    pub(super) fn room_in(&self, bytes_max: usize) -> usize {
+        self.bytes_max.min(bytes_max).saturating_sub(self.heading().len() + 1)
     }
 
-    pub(super) fn with(self, text: impl Into<String>) -> Self {
-        Self { text: text.into(), ..self }
+    fn room(&self) -> usize {
+        self.room_in(self.bytes_max)
     }
 
-    pub(super) fn whole_in(self, file: &'static str) -> Self {
-        Self { file: Some(file), ..self }
-    }
-
-    /// The bytes that are left for the text.
-    pub(super) fn room(&self) -> usize {
-        self.bytes_max.saturating_sub(self.heading().len() + 1)
-    }
-
-    /// Bytes at most of its part of the prompt, with the blank line after it.
+    /// Bytes of its part of the prompt, with the blank line after it.
     pub(super) fn bytes(&self) -> usize {
-        if self.text.trim().is_empty() {
-            0
-        } else {
-            (self.heading().len() + self.text.len() + 2).min(self.bytes_max + 1)
-        }
+        self.told().map_or(0, |(part, _)| part.text.len() + 1)
     }
 
     fn heading(&self) -> String {
@@ -77,7 +65,7 @@ impl PromptSection {
     }
 
     /// The part of the prompt, and the file that it needs; `None` with nothing to tell.
-    pub(super) fn told(self) -> Option<(PromptPart, Option<PromptFile>)> {
+    pub(super) fn told(&self) -> Option<(PromptPart, Option<PromptFile>)> {
         if self.text.trim().is_empty() {
             return None;
         }
@@ -224,6 +212,11 @@ pub(super) fn data(words: &str) -> String {
     if words.trim().is_empty() { String::new() } else { format!("{DATA}\n\n{}", fenced(words)) }
 }
 
+/// The value of a condition in a template.
+pub(super) fn flag(holds: bool) -> String {
+    if holds { "yes".to_owned() } else { String::new() }
+}
+
 /// The fence that is open at the end of a text.
 pub(super) fn open_fence(text: &str) -> Option<&str> {
     let is_fence = |line: &str| line.len() >= FENCE_MIN && line.bytes().all(|byte| byte == b'`');
@@ -259,7 +252,13 @@ mod tests {
             fenced(&format!("{words}{long}")),
         ] {
             for bytes_max in 150..600 {
-                let section = PromptSection::new("a", "Said", bytes_max).with(text.as_str());
+                let section = PromptSection {
+                    name: "a",
+                    head: "Said".to_owned(),
+                    text: text.clone(),
+                    bytes_max,
+                    file: None,
+                };
                 let (part, _) = section.told().expect("it has a text");
                 assert!(part.is_cut && part.text.len() <= bytes_max);
                 assert_eq!(open_fence(&part.text), None, "{}", part.text);

@@ -10,7 +10,7 @@ use alloc::{
 use super::{
     preamble::listed,
     replan,
-    section::{PromptSection, cut, in_a_line, indented, named, names, title},
+    section::{cut, flag, in_a_line, indented, named, names, title},
     subject::PromptSubject,
 };
 use descent_core::{
@@ -18,74 +18,63 @@ use descent_core::{
     graph::{Ix, NodeKind},
     id::AtomId,
     measure, search,
-    state::{Intent, PatternRecord, Workspace, atom::TaskQuestion},
+    state::{Check, Intent, PatternRecord, Task, atom::TaskQuestion},
     world::World,
 };
 
-const DESCRIPTION_BYTES_MAX: usize = 6 << 10;
-const PLACE_BYTES_MAX: usize = 1 << 10;
-const ASSUMED_BYTES_MAX: usize = 2 << 10;
-const GUIDANCE_BYTES_MAX: usize = 4 << 10;
-const CHECKS_BYTES_MAX: usize = 4 << 10;
-const VALUE_BYTES_MAX: usize = 4 << 10;
-/// The sections that a planner does not have.
-pub(super) const OF_TASK_BYTES_MAX: usize = CHECKS_BYTES_MAX + VALUE_BYTES_MAX;
-/// All that this file adds.
-pub(super) const BYTES_MAX: usize = DESCRIPTION_BYTES_MAX
-    + PLACE_BYTES_MAX
-    + ASSUMED_BYTES_MAX
-    + GUIDANCE_BYTES_MAX
-    + OF_TASK_BYTES_MAX;
 /// Atoms named on one line, and the bytes of the words of each.
 const NAMES_MAX: usize = 8;
 const NAME_BYTES_MAX: usize = 60;
 const GLOBS_BYTES_MAX: usize = 300;
+/// Bytes of guidance that are shown in their order: the limit of its section, without the head.
+const GUIDANCE_BYTES_MAX: usize = 4_043;
 
-/// The words of the task.
-pub(super) fn wanted(subject: &PromptSubject<'_>) -> [PromptSection; 4] {
-    [description(subject), place(subject), assumed(subject), guidance(subject)]
-}
-
-/// The measure of its result.
-pub(super) fn judged(subject: &PromptSubject<'_>) -> [PromptSection; 2] {
-    [checks(subject), value(subject)]
-}
-
-fn description(subject: &PromptSubject<'_>) -> PromptSection {
-    let intent = subject.intent;
-    let state = &subject.world.state;
-    let attempts_max = subject.task().map(|task| measure::attempts_max(state, task));
-    let of = attempts_max.filter(|most| *most >= intent.n);
-    let of = of.map(|most| format!(" of {most}")).unwrap_or_default();
-    let kind = if subject.is_plan() { "plan " } else { "" };
-    let head = if subject.is_probe() {
-        format!("Your part: look into {}", intent.atom)
-    } else {
-        format!("Your part: {kind}{}, attempt {}{of}", intent.atom, intent.n)
+/// The values about an atom that its template names.
+pub(super) fn value(subject: &PromptSubject<'_>, name: &str) -> Option<String> {
+    let (world, intent) = (subject.world, subject.intent);
+    let task = subject.task();
+    let globs = |of: fn(&Task) -> &Vec<String>| {
+        let globs = task.map(|task| of(task).join(", "));
+        in_a_line(&globs.unwrap_or_default(), GLOBS_BYTES_MAX)
     };
-    PromptSection::new("description", &head, DESCRIPTION_BYTES_MAX)
-        .with(title(subject.world, &intent.atom))
-        .whole_in("description.txt")
+    Some(match name {
+        "atom" => intent.atom.to_string(),
+        "n" => intent.n.to_string(),
+        "of" => {
+            let most = task.map(|task| measure::attempts_max(&world.state, task));
+            let most = most.filter(|most| *most >= intent.n);
+            most.map(|most| most.to_string()).unwrap_or_default()
+        }
+        "description" => title(world, &intent.atom).to_string(),
+        "step" => step(subject).unwrap_or_default(),
+        "handed_to" => handed_to(subject).unwrap_or_default(),
+        "touches" => globs(|task| &task.touches),
+        "needs" => globs(|task| &task.needs),
+        "provides" => globs(|task| &task.provides),
+        "assumed" => {
+            let questions = task.map_or(&[][..], |task| &task.questions);
+            questions.iter().map(assumed).collect()
+        }
+        "guidance" => guidance(task.map_or(&[], |task| &task.spec.guidance)),
+        "groups" => groups(subject),
+        "same_checks" => flag(
+            own_checks(subject)
+                .is_some_and(|own| Some(own) == world.state.objective.base_case.as_ref()),
+        ),
+        "checks" => own_checks(subject).map(listed).unwrap_or_default(),
+        "output_schema" => {
+            let task = task.filter(|_| !subject.is_plan());
+            let schema = task.and_then(|task| task.spec.output_schema.as_ref());
+            schema.map(doc::write_compact).unwrap_or_default()
+        }
+        "others" => at_work(subject),
+        "patterns" => patterns(subject),
+        _ => return None,
+    })
 }
 
-/// Its place among the steps, and those who build on it.
-fn place(subject: &PromptSubject<'_>) -> PromptSection {
-    let mut lines = Vec::new();
-    lines.extend(step(subject));
-    lines.extend(handed_to(subject));
-    if let Some(task) = subject.task() {
-        for (lead, names) in [
-            ("It is expected to change", &task.touches),
-            ("It needs of the steps before", &task.needs),
-            ("It provides for the steps after", &task.provides),
-        ] {
-            if !names.is_empty() {
-                let names = in_a_line(&names.join(", "), GLOBS_BYTES_MAX);
-                lines.push(format!("{lead}: {names}."));
-            }
-        }
-    }
-    PromptSection::new("place", "", PLACE_BYTES_MAX).with(lines.join("\n"))
+fn own_checks<'a>(subject: &PromptSubject<'a>) -> Option<&'a Check> {
+    subject.task().filter(|_| !subject.is_plan())?.spec.checks.as_ref()
 }
 
 /// Its number among the tasks of the plan as it stands.
@@ -137,54 +126,22 @@ fn handed_to(subject: &PromptSubject<'_>) -> Option<String> {
     (!waiting.is_empty()).then(|| format!("Its result is handed on to {waiting}."))
 }
 
-/// The answers that are assumed to what is unclear about it.
-fn assumed(subject: &PromptSubject<'_>) -> PromptSection {
-    let head = "What is unclear, and what to assume unless a person says otherwise";
-    let questions = subject.task().map_or(&[][..], |task| &task.questions);
-    let line = |one: &TaskQuestion| match one.assume.as_str() {
+/// The answer that is assumed to what is unclear about it.
+fn assumed(one: &TaskQuestion) -> String {
+    match one.assume.as_str() {
         "" => format!("- {} A person answers below.\n", one.question),
         assume => format!("- {} Assume: {assume}\n", one.question),
-    };
-    PromptSection::new("assumed", head, ASSUMED_BYTES_MAX)
-        .with(questions.iter().map(line).collect::<String>())
+    }
 }
 
 /// A person's words, verbatim, the newest first if there is too little room for all.
-fn guidance(subject: &PromptSubject<'_>) -> PromptSection {
-    let head = "What a person says to this, and what counts most";
-    let section = PromptSection::new("guidance", head, GUIDANCE_BYTES_MAX);
-    let words = subject.task().map_or(&[][..], |task| &task.spec.guidance);
+fn guidance(words: &[String]) -> String {
     let in_order = words.join("\n\n");
-    if in_order.trim_end().len() <= section.room() {
-        section.with(in_order)
-    } else {
-        let newest_first: Vec<&str> = words.iter().rev().map(String::as_str).collect();
-        section.with(newest_first.join("\n\n")).whole_in("guidance.txt")
+    if in_order.trim_end().len() <= GUIDANCE_BYTES_MAX {
+        return in_order;
     }
-}
-
-fn checks(subject: &PromptSubject<'_>) -> PromptSection {
-    let head = "Your part is done when this holds";
-    let section = PromptSection::new("checks", head, CHECKS_BYTES_MAX).whole_in("checks.txt");
-    let Some(task) = subject.task().filter(|_| !subject.is_plan()) else {
-        return section;
-    };
-    let base_case = subject.world.state.objective.base_case.as_ref();
-    match &task.spec.checks {
-        Some(own) if Some(own) == base_case => section.with("The same as for the goal, see above."),
-        Some(own) => section.with(listed(own)),
-        None => section.with("It has no checks of its own: those of the goal decide in the end."),
-    }
-}
-
-fn value(subject: &PromptSubject<'_>) -> PromptSection {
-    let head = "The value that it shall give fits this JSON Schema";
-    let section = PromptSection::new("value", head, VALUE_BYTES_MAX).whole_in("schema.json");
-    let task = subject.task().filter(|_| !subject.is_plan());
-    match task.and_then(|task| task.spec.output_schema.as_ref()) {
-        Some(schema) => section.with(doc::write_compact(schema)),
-        None => section,
-    }
+    let newest_first: Vec<&str> = words.iter().rev().map(String::as_str).collect();
+    newest_first.join("\n\n")
 }
 
 // The part of a prompt about the groups around an atom: their words, their other members, and how earlier choices
@@ -192,8 +149,6 @@ fn value(subject: &PromptSubject<'_>) -> PromptSection {
 //
 // Invariant: every text and every list here has a limit. The nearest groups have room first.
 
-/// All that this file adds.
-pub(super) const GROUPS_BYTES_MAX: usize = 4 << 10;
 /// Maximum of groups described, the nearest.
 const GROUPS_MAX: usize = 10;
 /// Maximum of other members described of one group.
@@ -207,10 +162,9 @@ const END_BYTES_MAX: usize = 300;
 /// Bytes of why the goal was not reached with a choice.
 const REASONS_BYTES_MAX: usize = 250;
 
-pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
-    let section = PromptSection::new("groups", "What your part belongs to", GROUPS_BYTES_MAX);
+fn groups(subject: &PromptSubject<'_>) -> String {
     let Some(x) = subject.x else {
-        return section;
+        return String::new();
     };
     let mut levels = Vec::new();
     let mut below = x;
@@ -218,7 +172,7 @@ pub(super) fn section(subject: &PromptSubject<'_>) -> PromptSection {
         levels.push(level(subject, group, below));
         below = group;
     }
-    section.with(levels.join("\n"))
+    levels.join("\n")
 }
 
 /// One group, of which `below` is a member.
@@ -318,10 +272,6 @@ fn newest_failure<'w>(world: &'w World, among: &[&AtomId]) -> Option<&'w str> {
 
 // The atoms that others work on, and failures that several atoms share.
 
-const OTHERS_BYTES_MAX: usize = 1 << 10;
-const PATTERNS_BYTES_MAX: usize = 1 << 10;
-/// All that this file adds.
-pub(super) const ALL_OTHERS_BYTES_MAX: usize = OTHERS_BYTES_MAX + PATTERNS_BYTES_MAX;
 /// Atoms that are named, and the bytes of the words of each.
 const OTHERS_MAX: usize = 6;
 const OTHER_BYTES_MAX: usize = 60;
@@ -329,35 +279,21 @@ const PATTERNS_MAX: usize = 2;
 const ATOMS_MAX: usize = 5;
 const REASON_BYTES_MAX: usize = 200;
 
-pub(super) fn at_work(subject: &PromptSubject<'_>) -> PromptSection {
-    let head = "Others at work at this moment";
-    let section = PromptSection::new("others", head, OTHERS_BYTES_MAX);
-    let state = &subject.world.state;
+fn at_work(subject: &PromptSubject<'_>) -> String {
     let is_other = |intent: &&Intent| intent.atom != subject.intent.atom;
-    let others: Vec<&Intent> = state.run.in_flight.iter().filter(is_other).collect();
-    if others.is_empty() {
-        return section;
-    }
-    let line = |intent: &&Intent| {
-        let name = named(subject.world, &intent.atom, OTHER_BYTES_MAX);
-        format!("- {name}\n")
-    };
+    let in_flight = subject.world.state.run.in_flight.iter();
+    let others: Vec<&Intent> = in_flight.filter(is_other).collect();
+    let line =
+        |intent: &&Intent| format!("- {}\n", named(subject.world, &intent.atom, OTHER_BYTES_MAX));
     let mut lines: String = others.iter().take(OTHERS_MAX).map(line).collect();
     if others.len() > OTHERS_MAX {
         lines.push_str(&format!("- and {} more\n", others.len() - OTHERS_MAX));
     }
-    let end = match state.objective.constraints.workspace() {
-        Workspace::Git | Workspace::Shadow => {
-            "You do not see their changes. A change of yours to the same lines as one of theirs may have to be made again."
-        }
-        Workspace::Shared => "They change the same files as you, in the same place.",
-    };
-    section.with(format!("{lines}{end}"))
+    lines
 }
 
 /// Told patterns, of which this atom is a part, or else the newest.
-pub(super) fn patterns(subject: &PromptSubject<'_>) -> PromptSection {
-    let section = PromptSection::new("patterns", "Several atoms failed alike", PATTERNS_BYTES_MAX);
+fn patterns(subject: &PromptSubject<'_>) -> String {
     let patterns = subject.world.state.run.patterns.iter().rev();
     let told: Vec<&PatternRecord> = patterns.filter(|one| one.told).collect();
     let is_its = |one: &&PatternRecord| one.atoms.contains(&subject.intent.atom);
@@ -369,10 +305,5 @@ pub(super) fn patterns(subject: &PromptSubject<'_>) -> PromptSection {
         let reason = in_a_line(&one.reason, REASON_BYTES_MAX);
         format!("- {}: {reason}\n", names(atoms, ATOMS_MAX))
     };
-    let lines: String = shown.map(line).collect();
-    if lines.is_empty() {
-        section
-    } else {
-        section.with(format!("{lines}The cause may lie outside of each of them."))
-    }
+    shown.map(line).collect()
 }

@@ -21,11 +21,10 @@ use descent_core::{
     judging::{PlanFacts, PlanQuestions},
     phase_summary, rating,
     state::{Constraints, Consult, Intent, Leaf, Role, SideEffect, Usage, check::Pattern},
-    step::run_end,
     validation, wording,
     world::{Session, World},
 };
-use descent_minds::prompt::{self, Prompt, RatedDifference, RatingInputs};
+use descent_minds::prompt::{self, Prompt, QuestionInputs, RatedDifference};
 use tokio_util::sync::CancellationToken;
 
 use super::{Attempting, has_room};
@@ -143,58 +142,73 @@ type PutQuestion = (Prompt, QuestionForm);
 
 /// The question by its role; `None` if its subject is no more.
 async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Failure> {
-    let now = c.executor.clock.now();
     let (world, consult, role) = (c.world.clone(), &c.consult, c.consult.role);
-    Ok(Some(match role {
+    let (state, graph) = (&c.world.state, &c.world.graph);
+    let mut difference = None;
+    let (template, form) = match role {
         Role::Validate if consult.atom.is_some() => {
-            let judged = unjudged::find(&world.graph, &world.state, &consult.subject);
-            let (Some(prompt), Some(judged)) = (prompt::validating(&world, consult, now), judged)
-            else {
+            let Some(judged) = unjudged::find(graph, state, &consult.subject) else {
                 return Ok(None);
             };
             let read = move |node: &_| validation::read(node, |id| judged.is_of_it(id));
-            (prompt, QuestionForm::new(role, validation::SCHEMA, read))
+            ("validate", QuestionForm::new(role, validation::SCHEMA, read))
         }
         Role::Validate => {
             // All phases of a pass together.
-            let prompt = prompt::reviewing(&world, now);
             let is_known = move |id: &str| id == unjudged::WHOLE_PLAN || has_atom(&world, id);
             let read = move |node: &_| validation::read(node, &is_known);
-            (prompt, QuestionForm::new(role, validation::SCHEMA, read))
+            ("review", QuestionForm::new(role, validation::SCHEMA, read))
         }
         Role::Summarise => {
-            let Some(prompt) = prompt::summarising(&world, consult, now) else {
-                return Ok(None);
-            };
-            (prompt, QuestionForm::new(role, phase_summary::SCHEMA, phase_summary::read))
+            let form = QuestionForm::new(role, phase_summary::SCHEMA, phase_summary::read);
+            ("summarise", form)
         }
         Role::Refine => {
-            let prompt = prompt::refining(&world, c.executor.agents.worker().as_ref(), now);
             // The change is looked at in the tree in which it would be carried out.
             let look = look_at(c, tree);
-            (prompt, QuestionForm::new(role, delta::schema(), move |node| look.fault(node)))
+            let form = QuestionForm::new(role, delta::schema(), move |node| look.fault(node));
+            ("refine", form)
         }
         Role::Assess => {
-            let prompt = prompt::assessing(&world, now);
             let read = move |node: &_| {
                 let criteria = &world.state.objective.constraints.convergence;
                 assessment::read(node, criteria, |id| has_atom(&world, id))
             };
-            (prompt, QuestionForm::new(role, assessment::SCHEMA, read))
+            ("assess", QuestionForm::new(role, assessment::SCHEMA, read))
         }
-        Role::Profile => (prompt::profiling(&world, now), agent::kind_of_task()),
+        Role::Profile => ("profile", agent::kind_of_task()),
         Role::Answer => {
-            let compares = wording::compares(&world.state);
-            let difference = if compares { Some(difference(c, None).await?) } else { None };
-            let Some(result) = run_end::last_result(&world) else {
+            let compares = wording::compares(state);
+            if compares {
+                difference = Some(self::difference(c, None).await?);
+            }
+            let read = move |node: &_| wording::read(node, compares);
+            ("word", QuestionForm::new(role, wording::schema(compares), read))
+        }
+        _ => {
+            let Some(check) = prompt::rated_leaf(&c.world, consult).cloned() else {
                 return Ok(None);
             };
-            let prompt = prompt::wording(&world, &result, difference.as_ref(), now);
-            let read = move |node: &_| wording::read(node, compares);
-            (prompt, QuestionForm::new(role, wording::schema(compares), read))
+            let scope = match check.leaf() {
+                Some(Leaf::Quality(leaf)) => leaf.scope.clone(),
+                _ => None,
+            };
+            difference = Some(self::difference(c, scope).await?);
+            let schema = rating::schema(&check).map(|schema| doc::write_compact(&schema));
+            let read = move |node: &_| rating::read(&check, node);
+            ("rate", QuestionForm::new(role, schema.unwrap_or_default(), read))
         }
-        _ => return of_leaf(c).await,
-    }))
+    };
+    let worker = c.executor.agents.worker();
+    let inputs = QuestionInputs {
+        world: &c.world,
+        now: c.executor.clock.now(),
+        consult: Some(consult),
+        session: Some(&c.session),
+        difference: difference.as_ref(),
+        worker: worker.as_ref(),
+    };
+    Ok(prompt::question(template, &inputs).map(|prompt| (prompt, form)))
 }
 
 fn has_atom(world: &World, id: &str) -> bool {
@@ -208,28 +222,6 @@ fn look_at(c: &Consulting, tree: &Path) -> DeltaLook {
         place: PlanLook::new(Some(tree.to_owned()), &c.executor, &c.world),
         has_worker: c.executor.agents.worker().is_some(),
     }
-}
-
-async fn of_leaf(c: &Consulting) -> Result<Option<PutQuestion>, Failure> {
-    let Some(check) = prompt::rated_leaf(&c.world, &c.consult).cloned() else {
-        return Ok(None);
-    };
-    let scope = match check.leaf() {
-        Some(Leaf::Quality(leaf)) => leaf.scope.clone(),
-        _ => None,
-    };
-    let difference = difference(c, scope).await?;
-    let prompt = prompt::rating(&RatingInputs {
-        world: &c.world,
-        session: &c.session,
-        consult: &c.consult,
-        difference: &difference,
-        now: c.executor.clock.now(),
-    });
-    let schema = rating::schema(&check).map(|schema| doc::write_compact(&schema));
-    let read = move |node: &_| rating::read(&check, node);
-    let form = QuestionForm::new(c.consult.role, schema.unwrap_or_default(), read);
-    Ok(prompt.map(|prompt| (prompt, form)))
 }
 
 /// The difference from the start of the run to the tree that is looked at.

@@ -5,7 +5,9 @@ use alloc::{format, string::String, vec::Vec};
 use proptest::prelude::*;
 
 use super::{StateText, next, no_files};
-use crate::prompt::{BYTES_MAX, Prompt};
+use crate::prompt::{
+    BYTES_MAX, GAPS_BYTES_MAX, INSTRUCTIONS_BYTES_MIN, Prompt, SHARED_BYTES_MIN, template,
+};
 
 /// A text of that many characters, in lines or not, of one byte each or of more.
 #[derive(Debug, Clone)]
@@ -224,4 +226,30 @@ fn after_a_chain(solved: usize) -> Prompt {
 fn what_is_solved_long_ago_makes_no_prompt_longer() {
     let [ten, two_hundred] = [10, 200].map(|solved| after_a_chain(solved).text().len());
     assert!(two_hundred <= ten + 20, "{ten} bytes, then {two_hundred}");
+}
+
+/// The sections that share the room that all others leave.
+const SHARING: [&str; 9] = [
+    "instructions",
+    "results",
+    "found",
+    "reasons",
+    "earlier",
+    "remembered",
+    "project",
+    "files",
+    "commands",
+];
+
+#[test]
+fn whatever_is_there_results_and_earlier_attempts_have_room() {
+    // A task has no plan behind it, and a planner gives no value.
+    for other in [&["value", "checks"][..], &["changes", "directive", "rounds", "budget"]] {
+        let sections = template::sections("attempt").into_iter();
+        let fixed =
+            sections.filter(|one| !SHARING.contains(&one.name) && !other.contains(&one.name));
+        let most: usize = fixed.map(|one| one.bytes_max).sum();
+        let least = GAPS_BYTES_MAX + SHARED_BYTES_MIN + INSTRUCTIONS_BYTES_MIN;
+        assert!(most + least <= BYTES_MAX, "{most} without {other:?}");
+    }
 }

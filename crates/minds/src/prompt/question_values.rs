@@ -1,0 +1,271 @@
+//! Questions about a run: the values that their templates name.
+//!
+//! Invariant: everything that an agent made stands in a fence that it cannot close, and is called data. A judge that rates
+//! never sees the words of a worker. Not here: when a question is put (`step`), the form of its answer (the core).
+
+use alloc::string::{String, ToString};
+
+use super::{
+    Prompt, preamble,
+    question_texts::{
+        RatedDifference, atom_line, by_code, changed, criterion, done, ended, evidence, failed,
+        form, is_without_patch, known_kind, marks, measured, open, phase_results, plan,
+    },
+    replan,
+    section::{cut, data, flag, title},
+    workplace,
+};
+use descent_core::{
+    assessment, doc,
+    fragment::delta,
+    graph::unjudged::{self, UnjudgedPlan},
+    id::{AgentName, TreeId, UnixMillis},
+    measure::granted,
+    phase_summary, profile, rating,
+    state::{
+        Check, Consult, Leaf,
+        check::{LEVEL_MAX, QualityLeaf},
+        final_result::FinalResultRecord,
+        judged,
+        limits::FRAGMENT_ATOMS_MAX,
+        profile::{ConfidenceNeed, OutputBreadth, ToolUsage},
+        record::EvidenceRecord,
+    },
+    step::run_end,
+    validation,
+    verdict::{self, Basis, EvidenceSources},
+    wording,
+    world::{
+        Session, World,
+        long_phase::{self, LongPhase},
+    },
+};
+
+/// Bytes of a difference that are shown; of a longer one the names of the files alone.
+pub const DIFFERENCE_BYTES_MAX: usize = 200 << 10;
+const TITLE_BYTES_MAX: usize = 2_000;
+
+/// Everything that a question is made from.
+#[derive(Debug, Clone, Copy)]
+pub struct QuestionInputs<'a> {
+    pub world: &'a World,
+    pub now: UnixMillis,
+    /// The question as the state has it; `None` before a run.
+    pub consult: Option<&'a Consult>,
+    /// The evidence of machine checks.
+    pub session: Option<&'a Session>,
+    pub difference: Option<&'a RatedDifference>,
+    /// Who does a task without an action.
+    pub worker: Option<&'a AgentName>,
+}
+
+impl<'a> QuestionInputs<'a> {
+    /// Those of a question before a run.
+    pub fn before_run(world: &'a World, now: UnixMillis) -> Self {
+        Self { world, now, consult: None, session: None, difference: None, worker: None }
+    }
+}
+
+/// The question of a template; `None` if its subject is no more.
+pub fn question(template: &str, inputs: &QuestionInputs<'_>) -> Option<Prompt> {
+    let asked = AskedQuestion::of(template, inputs);
+    let is_there = match template {
+        "validate" => asked.judged.is_some(),
+        "summarise" => asked.phase.is_some(),
+        "rate" => asked.leaf.is_some(),
+        "word" => asked.result.is_some(),
+        _ => true,
+    };
+    let value = |name: &str| asked.value(name);
+    is_there.then(|| Prompt::of_template(template, &value))
+}
+
+/// The leaf of the base case that a question is about.
+pub fn rated_leaf<'w>(world: &'w World, consult: &Consult) -> Option<&'w Check> {
+    let check = world.state.objective.base_case.as_ref()?;
+    let mut leaves = check.leaves().into_iter();
+    leaves.find(|leaf| Some(leaf.key()) == consult.leaf)
+}
+
+/// A question with its subject.
+struct AskedQuestion<'a> {
+    template: &'a str,
+    inputs: &'a QuestionInputs<'a>,
+    judged: Option<UnjudgedPlan>,
+    phase: Option<LongPhase>,
+    leaf: Option<(&'a Check, &'a QualityLeaf)>,
+    result: Option<FinalResultRecord>,
+}
+
+impl<'a> AskedQuestion<'a> {
+    fn of(template: &'a str, inputs: &'a QuestionInputs<'a>) -> Self {
+        let (world, consult) = (inputs.world, inputs.consult);
+        let (graph, state) = (&world.graph, &world.state);
+        let phase = consult.and_then(|one| Some((one.atom.as_ref()?, &one.subject)));
+        Self {
+            template,
+            inputs,
+            judged: consult
+                .filter(|_| template == "validate")
+                .and_then(|one| unjudged::find(graph, state, &one.subject)),
+            phase: phase.and_then(|(plan, subject)| {
+                long_phase::find(graph, &world.active, state, plan, subject)
+            }),
+            leaf: consult.and_then(|one| {
+                let check = rated_leaf(world, one)?;
+                match check.leaf()? {
+                    Leaf::Quality(leaf) => Some((check, leaf)),
+                    _ => None,
+                }
+            }),
+            result: (template == "word").then(|| run_end::last_result(world)).flatten(),
+        }
+    }
+
+    /// The value of that name.
+    fn value(&self, name: &str) -> Option<String> {
+        let world = self.inputs.world;
+        let agreed = || preamble::value(&world.state.objective, self.inputs.now, name);
+        self.of_plan(name)
+            .or_else(|| self.of_kind(name))
+            .or_else(|| self.of_result(name))
+            .or_else(|| self.of_rating(name))
+            .or_else(agreed)
+    }
+
+    /// Values about the plan and a pass of it.
+    fn of_plan(&self, name: &str) -> Option<String> {
+        let world = self.inputs.world;
+        let step = || match (&self.judged, &self.phase) {
+            (Some(judged), _) => judged.step.map(|_| &judged.atom),
+            (None, phase) => phase.as_ref().map(|phase| &phase.plan),
+        };
+        Some(match name {
+            "changes_left" => granted::changes_left(&world.state).to_string(),
+            "atoms_max" => FRAGMENT_ATOMS_MAX.to_string(),
+            "who_works" => workplace::who_works(self.inputs.worker),
+            "failed" => failed(world),
+            "plan" => plan(world, |_| String::new()),
+            "marked_plan" => plan(world, |x| marks(world, x)),
+            "judged_plan" => data(
+                &self
+                    .judged
+                    .iter()
+                    .flat_map(|one| &one.atoms)
+                    .map(|id| atom_line(world, id, ""))
+                    .collect::<String>(),
+            ),
+            "issues" => data(&world.state.run.issues().map(replan::issue).collect::<String>()),
+            "known_issues" => data(&self.known_issues()),
+            "opinion" => data(&replan::said(world)),
+            "step" => step().map(|id| cut(title(world, id), TITLE_BYTES_MAX)).unwrap_or_default(),
+            "phase_results" => data(
+                &self.phase.as_ref().map(|phase| phase_results(world, phase)).unwrap_or_default(),
+            ),
+            _ => return None,
+        })
+    }
+
+    /// Values about the kind of task, and of the form of an answer.
+    fn of_kind(&self, name: &str) -> Option<String> {
+        let state = &self.inputs.world.state;
+        let words = |words: &[&str]| words.join(", ");
+        Some(match name {
+            "known" => {
+                let known = state.run.profile.as_ref();
+                known.map(|one| known_kind(&one.profile, &one.raw_inference)).unwrap_or_default()
+            }
+            "tool_usages" => words(&ToolUsage::WORDS.map(|(word, _)| word)),
+            "output_breadths" => words(&OutputBreadth::WORDS.map(|(word, _)| word)),
+            "confidence_needs" => words(&ConfidenceNeed::WORDS.map(|(word, _)| word)),
+            "criteria" => {
+                let others = judged::others(&state.objective.constraints.convergence);
+                others.map(|one| alloc::format!("- `{}`: {}\n", one.name, one.statement)).collect()
+            }
+            "schema" => self.schema(),
+            _ => return None,
+        })
+    }
+
+    fn schema(&self) -> String {
+        match self.template {
+            "assess" => assessment::SCHEMA.into(),
+            "profile" => profile::SCHEMA.into(),
+            "summarise" => phase_summary::SCHEMA.into(),
+            "refine" => delta::schema(),
+            "word" => wording::schema(self.inputs.difference.is_some()),
+            "rate" => {
+                let schema = self.leaf.and_then(|(check, _)| rating::schema(check));
+                schema.map(|schema| doc::write_compact(&schema)).unwrap_or_default()
+            }
+            _ => validation::SCHEMA.into(),
+        }
+    }
+
+    /// Values about the ending, and about the difference that the work made.
+    fn of_result(&self, name: &str) -> Option<String> {
+        let of = |text: fn(&FinalResultRecord) -> String| {
+            data(&self.result.as_ref().map(text).unwrap_or_default())
+        };
+        let difference = self.inputs.difference;
+        Some(match name {
+            "ended" => of(ended),
+            "evidence" => of(|result| result.evidence.iter().map(evidence).collect()),
+            "open" => of(open),
+            "by_code" => of(by_code),
+            "done" => done(self.inputs.world),
+            "done_as_data" => data(&done(self.inputs.world)),
+            "compares" => flag(difference.is_some()),
+            "changed" => difference.map(changed).unwrap_or_default(),
+            "too_long" => {
+                flag(difference.is_some_and(|one| is_without_patch(one) && !one.files.is_empty()))
+            }
+            "same" => {
+                flag(difference.is_some_and(|one| is_without_patch(one) && one.files.is_empty()))
+            }
+            _ => return None,
+        })
+    }
+
+    /// Values about a leaf that is rated.
+    fn of_rating(&self, name: &str) -> Option<String> {
+        let leaf = self.leaf.map(|(_, leaf)| leaf);
+        Some(match name {
+            "measured" => self.measured(),
+            "statement" => leaf.map(|leaf| leaf.statement.trim().to_string()).unwrap_or_default(),
+            "scope" => leaf.and_then(|leaf| leaf.scope.clone()).unwrap_or_default(),
+            "level_max" => LEVEL_MAX.to_string(),
+            "rubric" => leaf.iter().flat_map(|leaf| &leaf.rubric).map(criterion).collect(),
+            "form" => leaf.map(form).unwrap_or_default(),
+            _ => return None,
+        })
+    }
+
+    /// The issues that rules found in the plan that is judged.
+    fn known_issues(&self) -> String {
+        let report = self.inputs.world.state.run.validation();
+        let subject = self.inputs.consult.map(|one| &one.subject);
+        let report = report.filter(|report| Some(&report.subject) == subject);
+        report.iter().flat_map(|report| &report.issues).map(replan::issue).collect()
+    }
+
+    /// The machine checks on the tree that is rated.
+    fn measured(&self) -> String {
+        let state = &self.inputs.world.state;
+        let on = self.inputs.consult.and_then(|one| one.on.as_ref());
+        let (Some(check), Some(on), Some(session)) =
+            (&state.objective.base_case, on, self.inputs.session)
+        else {
+            return String::new();
+        };
+        let from = EvidenceSources {
+            cache: &session.evidence,
+            corrections: &state.corrections,
+            ratings: &[],
+        };
+        let all = verdict::evidence_of(check, &Basis::Pristine(TreeId::new(on.as_str())), from);
+        let is_known =
+            |one: &&EvidenceRecord| one.verdict.as_deref().is_some_and(|one| one != "unknown");
+        all.iter().filter(is_known).map(measured).collect()
+    }
+}
