@@ -200,8 +200,11 @@ fn clean_text(flags: &CleanArgs, report: &CleanReport, place: &StatePlace) -> St
         many => format!("{many} ended runs"),
     };
     let verb = if flags.dry_run { "would be" } else { "was" };
-    let size = phrase::megabytes(report.bytes);
-    text + &format!("what {runs} left {verb} removed, {size}")
+    let size = match report.bytes {
+        0 => String::new(),
+        bytes => format!(", {}", phrase::megabytes(bytes)),
+    };
+    text + &format!("what {runs} left {verb} removed{size}")
 }
 
 fn after_clean(flags: &CleanArgs, report: &CleanReport, is_agreed: bool) -> &'static str {

@@ -174,7 +174,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         Event::Rested { atom, alike: 1, .. } => (
             "rested",
             format!(
-                "{atom}: it failed on carried build state; other choices come first, then it is tried once without"
+                "{atom}: it failed on carried build state; other choices come first, then it is tried once without that state"
             ),
         ),
         Event::Rested { atom, n, alike } => (

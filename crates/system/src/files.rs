@@ -14,13 +14,13 @@ use std::{
     env,
     ffi::OsString,
     fmt,
-    fs::{self, DirBuilder, File, FileType, Metadata, OpenOptions},
+    fs::{self, DirBuilder, File, FileType, Metadata, OpenOptions, Permissions},
     io::{self, Read, Write},
     os::{
         fd::OwnedFd,
         unix::{
             ffi::OsStringExt,
-            fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt},
+            fs::{DirBuilderExt, FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt},
         },
     },
     path::{Path, PathBuf},
@@ -243,13 +243,28 @@ fn dir_of(path: &Path) -> &Path {
 /// Removes whatever is there; follows no link.
 pub fn remove(path: &Path) -> io::Result<()> {
     let removed = match path.symlink_metadata() {
-        Ok(meta) if meta.is_dir() => fs::remove_dir_all(path),
+        Ok(meta) if meta.is_dir() => match fs::remove_dir_all(path) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                unlock_dirs(path);
+                fs::remove_dir_all(path)
+            }
+            removed => removed,
+        },
         Ok(_) => fs::remove_file(path),
         Err(error) => Err(error),
     };
     match removed {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
         _ => Ok(()),
+    }
+}
+
+/// Makes directories writable as far as possible; the removal that follows names the others.
+fn unlock_dirs(top: &Path) {
+    let mut dirs = vec![top.to_owned()];
+    while let Some(dir) = dirs.pop() {
+        let _ = fs::set_permissions(&dir, Permissions::from_mode(0o700));
+        dirs.extend(entries(&dir).into_iter().filter(|path| plain_dir(path).is_ok()));
     }
 }
 

@@ -68,6 +68,8 @@ pub struct Worktrees {
     /// Whether trees begin with build state.
     is_warm: bool,
     /// Bytes that are copied at most where copies share no blocks.
+    /// Attempts side by side.
+    slots: u32,
     copy_bytes_max: u64,
     warm: Arc<WarmKnowledge>,
     notes: Arc<Mutex<Vec<String>>>,
@@ -126,6 +128,7 @@ impl Worktrees {
             keep: Globs::read("setup.keep", &constraints.setup.keep)?,
             keeps: constraints.setup.keep.clone(),
             is_warm: constraints.warm() == WarmUse::On,
+            slots: constraints.parallel_agents(),
             copy_bytes_max: warm::COPY_BYTES_MAX,
             warm: Arc::default(),
             notes: Arc::default(),
@@ -302,7 +305,7 @@ impl Worktrees {
         }
         let repository = self.git.common_dir();
         for dir in [repository, &self.cache] {
-            fs::remove_dir_all(dir).map_err(WorkspaceError::io(dir))?;
+            kept::remove(dir)?;
             // These hold all lineages, and this lineage; they stay if another has its place there.
             let _ = dir.parent().map(fs::remove_dir);
         }

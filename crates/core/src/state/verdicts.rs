@@ -25,6 +25,8 @@ record! {
         required[program] d: Thousandths,
         /// Taken in a checkout made anew: of two verdicts on one tree the pristine one counts
         filled[program] is_pristine as "pristine": bool,
+        /// Atoms with a result in it
+        filled[program] solved: u64,
         /// The selection that the tree was made under
         filled[program] choices: Choices,
     }
@@ -36,9 +38,9 @@ impl VerdictRecord {
     }
 }
 
-/// The verdict with the least distance, then the newest.
+/// The verdict with the least distance, then with most that is solved, then the newest.
 pub fn best(verdicts: &[VerdictRecord]) -> Option<&VerdictRecord> {
-    verdicts.iter().max_by_key(|one| core::cmp::Reverse(one.d))
+    verdicts.iter().max_by_key(|one| (core::cmp::Reverse(one.d), one.solved))
 }
 
 /// Adds one, replacing the one on the same tree. A pristine verdict never gives way to a warm one.
@@ -77,6 +79,7 @@ mod tests {
     fn verdict(name: &str, held: u64, is_pristine: bool) -> VerdictRecord {
         VerdictRecord {
             serial: 1,
+            solved: 0,
             commit: CommitId::new(name),
             tree: TreeId::new(name),
             held,
@@ -93,9 +96,11 @@ mod tests {
     }
 
     #[test]
-    fn the_best_verdict_is_the_newest_of_those_on_which_most_leaves_held() {
+    fn the_best_verdict_is_the_fullest_and_newest_of_those_on_which_most_leaves_held() {
         let list = [verdict("a", 2, true), verdict("b", 2, false), verdict("c", 1, true)];
         assert_eq!(best_of(&list), "b");
+        let fuller = VerdictRecord { solved: 3, ..verdict("d", 2, true) };
+        assert_eq!(best_of(&[fuller, verdict("e", 2, true), verdict("c", 1, true)]), "d");
         assert_eq!(best_of(&[]), "none");
     }
 

@@ -116,7 +116,9 @@ fn best(transaction: &mut Transaction, head: &Basis) -> Delivery {
         return Delivery::Best(None);
     };
     let distance = transaction.distance(&check, head);
-    let best = best_verdict(transaction).filter(|one| one.d < distance);
+    let solved = solved(transaction);
+    let is_better = |one: &VerdictRecord| (one.d, solved) < (distance, one.solved);
+    let best = best_verdict(transaction).filter(is_better);
     let Some(VerdictRecord { commit, tree, .. }) = best else {
         return Delivery::Best(None);
     };
@@ -224,9 +226,9 @@ fn keep_verdict(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     let count = transaction.evaluate(basis, |evaluator| evaluator.count(check));
     let is_head = transaction.state.run.head.as_ref() == Some(&commit);
     let known = verdicts_of(transaction).find(|one| one.tree == tree);
-    let choices = match known {
-        Some(known) if !is_head => known.choices.clone(),
-        _ => transaction.active.whole(&transaction.graph),
+    let (choices, solved) = match known {
+        Some(known) if !is_head => (known.choices.clone(), known.solved),
+        _ => (transaction.active.whole(&transaction.graph), solved(transaction)),
     };
     let record = VerdictRecord {
         serial: transaction.state.serial.0,
@@ -236,10 +238,15 @@ fn keep_verdict(transaction: &mut Transaction, check: &Check, basis: &Basis) {
         of: count.of,
         d: transaction.distance(check, basis),
         is_pristine: basis.decides(),
+        solved,
         choices,
         extra: Extra::default(),
     };
     transaction.session.verdicts.push(record);
+}
+
+fn solved(transaction: &Transaction) -> u64 {
+    transaction.state.bindings.len() as u64
 }
 
 pub(super) fn commit_of(transaction: &Transaction, tree: &TreeId) -> Option<CommitId> {

@@ -33,23 +33,7 @@ pub(super) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
 
 /// Removes whatever is at `path`. It follows no symlink, and read-only directories are no obstacle.
 pub(super) fn remove_tree(path: &Path) -> Result<(), GitError> {
-    let removed = files::remove(path).or_else(|error| {
-        files::plain_dir(path).map_err(|_| error)?;
-        unlock_dirs(path);
-        files::remove(path)
-    });
-    removed.map_err(GitError::io(path))
-}
-
-/// Makes directories writable as far as possible; the removal that follows names the others.
-fn unlock_dirs(top: &Path) {
-    let mut dirs = vec![top.to_owned()];
-    while let Some(dir) = dirs.pop() {
-        let _ = fs::set_permissions(&dir, Permissions::from_mode(0o700));
-        let entries = fs::read_dir(&dir).into_iter().flatten().flatten();
-        let below = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
-        dirs.extend(below.map(|entry| entry.path()));
-    }
+    files::remove(path).map_err(GitError::io(path))
 }
 
 /// Creates a file with these bytes, complete or not at all; `false` if the name is taken: that file stays as it is.

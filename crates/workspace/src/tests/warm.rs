@@ -1,6 +1,7 @@
 //! Build state in trees: which directories are carried, with which times, and what is never carried.
 
 use std::os::unix::{
+    ffi::OsStrExt,
     fs::{MetadataExt, PermissionsExt},
     net::UnixListener,
 };
@@ -415,15 +416,19 @@ fn a_copy_stays_from_attempt_to_attempt_as_far_as_nobody_touched_it() {
 #[test]
 fn a_copy_is_no_part_of_a_change_that_no_longer_ignores_it() {
     let world = World::new();
+    put(world.top().join(".gitignore"), "build/\nstrange/\n");
     let w = world.open(&Constraints::default());
     let base = start(&w);
     kept(&w, &base, |top| {
         put(top.join("build/o"), "built\n");
         put(top.join("build/old"), "built\n");
+        symlink("old", top.join("build/link")).unwrap();
+        put(top.join("strange").join(std::ffi::OsStr::from_bytes(b"caf\xe9")), "built\n");
     });
     let top = slot(&w, &base, Warmth::Warm).path;
     put(top.join(".gitignore"), "other/\n");
     put(top.join("build/o"), "made\n");
+    assert!(!top.join("strange").exists(), "a name that is no text stays behind");
     let changed = clean(taken(&w, &base, &base, "made\n")).1;
     assert_eq!(changed, [".gitignore", "build/o"]);
 }

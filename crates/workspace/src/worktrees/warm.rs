@@ -38,8 +38,10 @@ const RECORD: &str = "record.json";
 const RECORD_BYTES_MAX: u64 = 256 << 20;
 /// Bytes that are copied at most where copies share no blocks.
 pub(super) const COPY_BYTES_MAX: u64 = 4 << 30;
-/// The part of the free space that copies may take.
-const FREE_PART: u64 = 4;
+/// The part of the free space that the copies of all trees may take, as a run finds it.
+const FREE_PART: u64 = 2;
+/// Trees of checks, beside those of attempts.
+const CHECK_TREES: u64 = 2;
 
 /// Knowledge of the trees of a lineage about build state, beside its files.
 #[derive(Debug, Default)]
@@ -49,6 +51,8 @@ pub(super) struct WarmKnowledge {
     /// The newest image, as long as its record is this one: all of it need not be looked at for each tree.
     newest: Mutex<Option<(CopyStamp, Arc<Image>)>>,
     shares_blocks: OnceLock<bool>,
+    /// The room on the disk when it was first asked for.
+    free_bytes: OnceLock<u64>,
     /// The paths that git ignores or finds changed in a checkout right after its `setup`.
     made_by_setup: Mutex<Option<Vec<PathBuf>>>,
     is_noted: OnceLock<()>,
@@ -254,8 +258,12 @@ impl Worktrees {
         if is_near && *self.warm.shares_blocks.get_or_init(|| dir_copy::shares_blocks(cache)) {
             return CopyWay::Reflink;
         }
-        let free = space::free_space(cache).map_or(u64::MAX, |space| space.free_bytes / FREE_PART);
-        if bytes <= self.copy_bytes_max.min(free) {
+        let free = self
+            .warm
+            .free_bytes
+            .get_or_init(|| space::free_space(cache).map_or(u64::MAX, |space| space.free_bytes));
+        let trees = u64::from(self.slots) + CHECK_TREES;
+        if bytes <= self.copy_bytes_max.min(free / FREE_PART / trees) {
             return CopyWay::Copy;
         }
         match *self.warm.layers_work.get_or_init(|| layers_work(cache)) {

@@ -61,7 +61,7 @@ pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
 fn build_state(project: &Path, cache: &Path) -> Finding {
     let how = match workspace::copies_share_blocks(cache) {
         true => "carried by reflink: a copy takes no room",
-        false if process::layers_work(cache) => "carried by copy up to 4 GB, by overlay above",
+        false if process::layers_work(cache) => "carried by copy up to 4 GB, by overlay if larger",
         false => "carried by copy, up to 4 GB",
     };
     let trees = match workspace::bytes_of_trees(project, cache) {

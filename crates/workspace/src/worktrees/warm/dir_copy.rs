@@ -51,7 +51,12 @@ impl DirList {
             for entry in fs::read_dir(at.join(&dir)).ok()? {
                 let path = dir.join(entry.ok()?.file_name());
                 let meta = at.join(&path).symlink_metadata().ok()?;
-                if !ties.meet(&path) || list.files.len() + list.links.len() > ENTRIES_MAX {
+                // Records of copies are text.
+                let is_text = path.to_str().is_some();
+                if !is_text
+                    || !ties.meet(&path)
+                    || list.files.len() + list.links.len() > ENTRIES_MAX
+                {
                     return None;
                 }
                 if meta.is_dir() {
@@ -62,7 +67,7 @@ impl DirList {
                 } else if meta.is_file() {
                     File::open(at.join(&path)).ok()?;
                     list.newest = list.newest.max(changed(&meta).unwrap_or_default());
-                    list.bytes = list.bytes.saturating_add(meta.blocks().saturating_mul(512));
+                    list.bytes = list.bytes.saturating_add(size(&meta));
                     list.files.push((path, meta));
                 }
             }
@@ -132,7 +137,9 @@ impl DirList {
             files::set_time(&to.join(dir), changed(meta))?;
         }
         let stamp = |path: &PathBuf| Some((path.clone(), CopyStamp::of(&to.join(path))?));
-        Ok(self.files.iter().filter_map(|(path, _)| stamp(path)).collect())
+        let files = self.files.iter().map(|(path, _)| path);
+        let all = files.chain(self.links.iter().map(|(path, _)| path));
+        Ok(all.filter_map(stamp).collect())
     }
 
     /// Makes all directories, and removes what is not of this list.
@@ -177,7 +184,12 @@ impl DirList {
     }
 }
 
-/// The files of a copy, by paths relative to its directory.
+/// The bytes that a file takes, or that its copy would where the file has holes.
+fn size(meta: &Metadata) -> u64 {
+    meta.len().max(meta.blocks().saturating_mul(512))
+}
+
+/// The files and links of a copy, by paths relative to its directory.
 pub(super) type CopyStamps = BTreeMap<PathBuf, CopyStamp>;
 
 /// A file as it was when it had been copied. Whatever is done to it gives it another time of change, which no program can

@@ -6,7 +6,8 @@
 #![allow(clippy::disallowed_methods)] // door: directories of the cache
 
 use std::{
-    fs,
+    fs::File,
+    io::{self, Read},
     os::unix::ffi::OsStrExt,
     path::{Path, PathBuf},
 };
@@ -159,7 +160,18 @@ pub(super) fn moved(text: &[u8], trees: &TreeMove<'_>) -> Option<Vec<u8>> {
 
 /// Whether a file of any kind holds the path: a program would read and write there.
 pub(super) fn is_tied_file(file: &Path, tree: &Path) -> bool {
-    fs::read(file).map_or(true, |bytes| holds(&bytes, tree))
+    let find = || -> io::Result<bool> {
+        let (mut file, mut bytes) = (File::open(file)?, Vec::new());
+        loop {
+            // The path may begin in one part and end in the next.
+            bytes.drain(..bytes.len().saturating_sub(tree.as_os_str().len()));
+            let is_last = Read::take(&mut file, TEXT_BYTES_MAX).read_to_end(&mut bytes)? == 0;
+            if is_last || holds(&bytes, tree) {
+                return Ok(holds(&bytes, tree));
+            }
+        }
+    };
+    find().unwrap_or(true)
 }
 
 /// The tree that build state was made in, and who made it.
