@@ -1,5 +1,6 @@
 //! The command line: the commands and their flags, and which file answers each.
 
+mod agree;
 mod align;
 mod apply;
 mod ask;

@@ -14,18 +14,14 @@ use std::{
 
 use clap::Args;
 use descent_core::{
-    change::Redirect,
-    id::AgentName,
-    proposal::Clarification,
-    state::{State, Usage},
-    trust::TrustList,
+    change::Redirect, id::AgentName, proposal::Clarification, state::Usage, trust::TrustList,
 };
 
 use super::{
     End,
+    agree::{self, Manner},
     context::{Context, signals_are_given_back},
     help,
-    redirect::{self, Manner},
 };
 use descent_agent::config::{self, Config};
 use descent_engine::{
@@ -40,7 +36,7 @@ use descent_engine::{
 use descent_store::{LoadedState, StatePlace, Store, StoreError};
 use descent_system::failure::Failure;
 
-use reading::{AlignRefusal, DraftText, read, read_parts, refuse_a_plan_as_a_goal};
+use reading::{DraftText, FirstState, read, refuse_a_plan_as_a_goal};
 
 #[derive(Debug, Default, Args)]
 pub struct AlignArgs {
@@ -131,32 +127,31 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
     flags.written = begun_by_hand(context, &flags, &file)?;
     let top = context.top()?;
     let config = config::load(&top)?;
-    let asks = asks(context, &flags);
-    if let Some(end) = take_edited(context, &flags, &file, &top, &config)? {
+    let mut first = read(&file, &flags)?;
+    if let Some(end) = take_edited(context, &flags, &first, &top, &config)? {
         return Ok(end);
     }
-    let state = match read(&file, &flags, |line| context.out.say(line)) {
-        Err(AlignRefusal::Incomplete(missing)) if asks => {
-            refuse_unfinished(existing(context.place()?)?.as_deref(), flags.force)?;
-            // A pattern is the work already.
-            let dialogue = match flags.pattern {
-                Some(_) => None,
-                None => proposed::hold(context, &mut flags, &missing, &top, &config)?,
-            };
-            match dialogue {
-                Some(end) => return Ok(end),
-                None => asked_for(context, &file, &mut flags, &top, &config)?,
-            }
+    first.warnings.iter().for_each(|line| context.out.say(line));
+    if !first.missing.is_empty() && asks(context, &flags) {
+        refuse_unfinished(existing(context.place()?)?.as_deref(), flags.force)?;
+        // A pattern is the work already.
+        if flags.pattern.is_none()
+            && let Some(end) = proposed::hold(context, &mut flags, &first.missing, &top, &config)?
+        {
+            return Ok(end);
         }
-        read => read,
-    };
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let has_agent = config.worker_line().is_some() || !agents::installed(&path).is_empty();
-    let (state, carried) = state.map_err(|refusal| match refusal {
-        AlignRefusal::Incomplete(missing) => questions::complete(&missing, &flags, &top, has_agent),
-        AlignRefusal::Failed(failure) => failure,
-    })?;
-    let ended = agreement::conclude(context, &mut flags, &config, &top, state, carried);
+        first = read(&file, &flags)?;
+        if !first.missing.is_empty() {
+            questions::fill(context.out, &mut flags, &first.missing, &top, &config)?;
+            first = read(&file, &flags)?;
+        }
+    }
+    if !first.missing.is_empty() {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let has_agent = config.worker_line().is_some() || !agents::installed(&path).is_empty();
+        return Err(questions::complete(&first.missing, &flags, &top, has_agent));
+    }
+    let ended = agreement::conclude(context, &mut flags, &config, &top, first);
     ended.map_err(|failure| questions::with_answers(failure, &flags))
 }
 
@@ -195,61 +190,40 @@ pub(super) fn first(
     })
 }
 
-/// The agreement, once a person was asked for what it still lacks.
-fn asked_for(
-    context: &Context,
-    file: &PlanFile,
-    flags: &mut AlignArgs,
-    top: &Path,
-    config: &Config,
-) -> Result<Result<(State, Option<TrustList>), AlignRefusal>, Failure> {
-    // The plan's own warnings were printed by the first reading.
-    let read_again = |flags: &AlignArgs| read(file, flags, |_| ());
-    match read_again(flags) {
-        Err(AlignRefusal::Incomplete(missing)) => {
-            questions::fill(context.out, flags, &missing, top, config)?;
-            Ok(read_again(flags))
-        }
-        read => Ok(read),
-    }
-}
-
 /// Takes a plan that was edited, over what stands here, in as a redirect; `None` if the plan begins something: nothing
 /// stands here, or it is replaced.
 fn take_edited(
     context: &Context,
     flags: &AlignArgs,
-    file: &PlanFile,
+    edited: &FirstState,
     top: &Path,
     config: &Config,
 ) -> Result<Option<End>, Failure> {
-    let (Some(path), false) = (&flags.plan, flags.force) else {
+    if flags.plan.is_none() || flags.force {
         return Ok(None);
-    };
+    }
     let Some(found) = existing(context.place()?)? else {
         return Ok(None);
     };
-    let (state, carried) = read_parts(file, flags, |_| ())?;
-    if !is_continued(&found.state, &state) {
+    if !is_continued(&found.state, &edited.state) {
         return Ok(None);
     }
-    // Told only now: a plan that begins something is read once more.
-    read_parts(file, flags, |line| context.out.say(line))?;
-    let plan = carried.as_ref().map(|carried| (path.as_path(), carried));
-    gate(context, flags, top, config, plan)?;
+    edited.warnings.iter().for_each(|line| context.out.say(line));
+    gate(context, flags, top, config, edited.carried.as_ref())?;
     if found.state.plan.is_none() {
         let words = "no earlier plan is kept here: nothing is taken out, and what the file says is added or changed";
         context.out.say(words);
     }
-    let plan = Arc::new(state);
+    let plan = Arc::new(edited.state.clone());
     let order = RedirectOrder {
         redirect: Redirect { plan: Some(Arc::clone(&plan)), ..Redirect::default() },
         reason: None,
         moved: Vec::new(),
     };
-    let manner = Manner { command: "align", dry_run: flags.dry_run, yes: flags.yes };
+    let (dry_run, yes) = (flags.dry_run, flags.yes);
+    let manner = Manner { command: "align", dry_run, yes, ..Manner::default() };
     let mut store = context.store()?;
-    if let Some(end) = redirect::carry_out(context, &mut store, &order, &manner)? {
+    if let Some(end) = agree::agree(context, &mut store, &order, &manner)? {
         return Ok(Some(end));
     }
     if !flags.dry_run {
@@ -270,12 +244,13 @@ fn gate(
     flags: &AlignArgs,
     top: &Path,
     config: &Config,
-    plan: Option<(&Path, &TrustList)>,
+    carried: Option<&TrustList>,
 ) -> Result<(), Failure> {
     let place = context.place()?.unwrap_or_else(|| StatePlace::at(top, context.state.as_deref()));
     let mut client = context.client(Some(config));
     client.may_ask &= !flags.yes;
     let (dir, is_found) = (&context.dir, flags.is_found);
+    let plan = flags.plan.as_deref().zip(carried);
     let plan = plan.map(|(path, carried)| NamedPlan { dir, path, carried, is_found });
     trust::gate_plan(&client, top, &place, config, plan)?;
     if flags.written.is_some() && !flags.dry_run {

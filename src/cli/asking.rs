@@ -20,7 +20,7 @@ use super::{
 };
 use crate::render::{self, Line, Meaning, Out, Page};
 use descent_engine::ops::{
-    aligner::{ANSWER_MAX, Aligner, AlignerQuestion, Proposed},
+    aligner::{ANSWER_MAX, Aligner, AlignerQuestion, AligningTask},
     outside::OutsideAnswer,
 };
 use descent_system::{failure::Failure, phrase, signal::Signal};
@@ -33,15 +33,6 @@ const ASKED_MAX: usize = 20;
 /// Whether a person sees all that is proposed: a yes to something unseen is none.
 pub(super) fn is_seen(context: &Context) -> bool {
     context.may_ask && !context.out.quiet && std::io::stdout().is_terminal()
-}
-
-/// A dialogue with the aligner: it proposes, asks what it cannot settle, and proposes once more by the answers.
-pub(super) struct Dialogue<'a> {
-    pub(super) context: &'a Context,
-    pub(super) aligner: &'a Aligner<'a>,
-    pub(super) question: AlignerQuestion<'a>,
-    /// The thing that is proposed, with its article.
-    pub(super) what: [&'static str; 2],
 }
 
 /// The end of a dialogue.
@@ -57,54 +48,28 @@ pub(super) enum DialogueEnd<T> {
     Signal(Signal),
 }
 
-impl Dialogue<'_> {
-    /// `read` reads an answer whose form was judged; it is told whether questions may be in it.
-    pub(super) fn hold<T>(
-        &self,
-        read: impl Fn(&Node, bool) -> Result<Proposed<T>, String>,
-    ) -> Result<DialogueEnd<T>, Failure> {
-        let (first, before) = match self.ask(&[], None)? {
-            SkippableOutcome::Done(node) => (read(&node, true).map_err(Failure::bug)?, node),
-            SkippableOutcome::Stopped => return Ok(DialogueEnd::Nothing),
-            SkippableOutcome::Signal(signal) => return Ok(DialogueEnd::Signal(signal)),
+/// Has a dialogue with the aligner: it proposes, asks what it cannot settle, and proposes once more by the answers.
+pub(super) fn hold<T: 'static>(
+    context: &Context,
+    aligner: &Aligner<'_>,
+    question: &AlignerQuestion<'_, T>,
+) -> Result<DialogueEnd<T>, Failure> {
+    let who = format!("the aligner `{}`", aligner.agent.name);
+    let ask = |answers: &[Clarification], before: Option<&Node>| {
+        let what = match (question.task, before) {
+            (AligningTask::Agreement, None) => "an agreement",
+            (AligningTask::Agreement, Some(_)) => "the agreement with your answers",
+            (AligningTask::Change(_), None) => "a change",
+            (AligningTask::Change(_), Some(_)) => "the change with your answers",
         };
-        let name = self.aligner.agent.name.as_str();
-        let Some(answers) = answers(self.context.out, name, &first.questions) else {
-            return Ok(DialogueEnd::Left);
-        };
-        if answers.is_empty() {
-            return Ok(DialogueEnd::Proposed(first.value, answers));
-        }
-        Ok(match self.ask(&answers, Some(&before))? {
-            SkippableOutcome::Done(node) => {
-                let last = read(&node, false).map_err(Failure::bug)?;
-                DialogueEnd::Proposed(last.value, answers)
-            }
-            SkippableOutcome::Stopped => DialogueEnd::Unfinished(first.value, answers),
-            SkippableOutcome::Signal(signal) => DialogueEnd::Signal(signal),
-        })
-    }
-
-    /// One question to it: the first, or the last after the person's answers. It is stopped where there is no answer.
-    fn ask(
-        &self,
-        answers: &[Clarification],
-        before: Option<&Node>,
-    ) -> Result<SkippableOutcome<Node>, Failure> {
-        let (aligner, question) = (self.aligner, self.question);
-        let who = format!("the aligner `{}`", aligner.agent.name);
-        let [what, after] = self.what;
-        let head = match before {
-            None => format!("\nasking {who} for {what}"),
-            Some(_) => format!("\nasking {who} for {after} with your answers"),
-        };
+        let head = format!("\nasking {who} for {what}");
         let work = |cancel| async move { aligner.ask(question, answers, before, &cancel).await };
-        let ended = skippable(self.context, &who, &head, work)?;
-        used(self.context, &who, &aligner.used());
+        let ended = skippable(context, &who, &head, work)?;
+        used(context, &who, &aligner.used());
         let why = match ended {
             SkippableOutcome::Signal(signal) => return Ok(SkippableOutcome::Signal(signal)),
-            SkippableOutcome::Done(OutsideAnswer::Value(node)) => {
-                return Ok(SkippableOutcome::Done(node));
+            SkippableOutcome::Done(OutsideAnswer::Value(proposed)) => {
+                return Ok(SkippableOutcome::Done(proposed));
             }
             SkippableOutcome::Done(OutsideAnswer::None(why)) => why,
             SkippableOutcome::Stopped | SkippableOutcome::Done(OutsideAnswer::Cancelled) => {
@@ -112,9 +77,26 @@ impl Dialogue<'_> {
             }
         };
         let why = phrase::visible(&phrase::line(&why));
-        self.context.out.say(&format!("no proposal of {who}: {why}"));
-        Ok(SkippableOutcome::Stopped)
+        context.out.say(&format!("no proposal of {who}: {why}"));
+        Ok::<_, Failure>(SkippableOutcome::Stopped)
+    };
+    let first = match ask(&[], None)? {
+        SkippableOutcome::Done(first) => first,
+        SkippableOutcome::Stopped => return Ok(DialogueEnd::Nothing),
+        SkippableOutcome::Signal(signal) => return Ok(DialogueEnd::Signal(signal)),
+    };
+    let name = aligner.agent.name.as_str();
+    let Some(answers) = answers(context.out, name, &first.questions) else {
+        return Ok(DialogueEnd::Left);
+    };
+    if answers.is_empty() {
+        return Ok(DialogueEnd::Proposed(first.value, answers));
     }
+    Ok(match ask(&answers, Some(&first.answer))? {
+        SkippableOutcome::Done(last) => DialogueEnd::Proposed(last.value, answers),
+        SkippableOutcome::Stopped => DialogueEnd::Unfinished(first.value, answers),
+        SkippableOutcome::Signal(signal) => DialogueEnd::Signal(signal),
+    })
 }
 
 /// Asks an agent, and shows that it is being asked. The first Ctrl-C goes on without it.

@@ -53,40 +53,35 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
     store.write_journal();
     let name = format!("edit-{}", begun.state.serial.0);
     let copy = EditedCopy::create(&store.place().dir, &name, begun.bytes())?;
-    for _ in 0..EDITED_MAX {
-        match copy.open(context, &command)? {
-            EditorOutcome::Nothing => {
-                copy.remove();
-                report(context, &store, &begun.state, None);
-                return Ok(End::Code(0));
-            }
-            EditorOutcome::Signal(signal, is_changed) => {
-                copy.close(context, is_changed);
-                return Ok(End::Signal(signal));
-            }
-            EditorOutcome::Failed(how, is_changed) => {
-                let has_terminal = is_at_terminal(context);
-                return Err(failed(&command, &how, copy, is_changed, has_terminal));
-            }
-            EditorOutcome::Text(bytes) => {
-                match take_in(context, &mut store, &begun, &bytes, &copy)? {
-                    Ok((loaded, events)) => {
-                        copy.remove();
-                        report(context, &store, &loaded.state, Some(&events));
-                        return Ok(End::Code(0));
-                    }
-                    Err(refusal) => {
-                        let lines = lines(&copy, &bytes, &refusal);
-                        lines.iter().for_each(|line| context.out.say(&phrase::clean(line)));
-                        if !again(context)? {
-                            return Err(not_taken(&copy, lines.len()));
-                        }
-                    }
-                }
-            }
+    let mut places = 1;
+    let ended = copy.until(context, &command, |bytes| {
+        let taken = take_in(context, &mut store, &begun, &bytes, &copy)?;
+        let refused = |refusal| {
+            let lines = lines(&copy, &bytes, &refusal);
+            lines.iter().for_each(|line| context.out.say(&phrase::clean(line)));
+            places = lines.len();
+        };
+        Ok(taken.map_err(refused).ok())
+    })?;
+    let taken = match ended {
+        EditorOutcome::Text(taken) => Some(taken),
+        EditorOutcome::Nothing => None,
+        EditorOutcome::Discarded => return Err(not_taken(&copy, places)),
+        EditorOutcome::Signal(signal, is_changed) => {
+            copy.close(context, is_changed);
+            return Ok(End::Signal(signal));
         }
+        EditorOutcome::Failed(how, is_changed) => {
+            let has_terminal = is_at_terminal(context);
+            return Err(failed(&command, &how, copy, is_changed, has_terminal));
+        }
+    };
+    copy.remove();
+    match &taken {
+        Some((loaded, events)) => report(context, &store, &loaded.state, Some(events)),
+        None => report(context, &store, &begun.state, None),
     }
-    Err(not_taken(&copy, 1))
+    Ok(End::Code(0))
 }
 
 /// The commit of an edited text, and its events.
@@ -217,9 +212,11 @@ pub(super) struct EditedCopy {
 }
 
 /// The outcome of an editor session.
-pub(super) enum EditorOutcome {
+pub(super) enum EditorOutcome<T> {
     Nothing,
-    Text(Vec<u8>),
+    Text(T),
+    /// No text was taken, and the person gave up.
+    Discarded,
     /// How it ended, and whether the text changed.
     Failed(String, bool),
     Signal(Signal, bool),
@@ -244,22 +241,39 @@ impl EditedCopy {
         Err(unwritable(io::ErrorKind::AlreadyExists.into()))
     }
 
-    /// Opens it in the editor, and reads it by name, since editors replace files.
-    pub(super) fn open(&self, context: &Context, command: &str) -> Result<EditorOutcome, Failure> {
-        let (status, received) = in_editor(context, command, &self.path)?;
-        let text = files::read_some(&self.path, BYTES_MAX + 1)
-            .map_err(|error| Failure::io("the copy cannot be read", &error))?;
-        let is_changed = text != self.before;
-        Ok(match (received, status.code()) {
-            (Some(signal), _) => EditorOutcome::Signal(signal, is_changed),
-            (None, Some(0)) if is_changed => EditorOutcome::Text(text),
-            (None, Some(0)) => EditorOutcome::Nothing,
-            (None, Some(code)) => EditorOutcome::Failed(format!("ended with {code}"), is_changed),
-            (None, None) => {
-                let signal = status.signal().unwrap_or_default();
-                EditorOutcome::Failed(format!("was killed by signal {signal}"), is_changed)
+    /// Opens it until `take` takes the text, or the person gives up. A text that is not taken was told.
+    pub(super) fn until<T>(
+        &self,
+        context: &Context,
+        command: &str,
+        mut take: impl FnMut(Vec<u8>) -> Result<Option<T>, Failure>,
+    ) -> Result<EditorOutcome<T>, Failure> {
+        for _ in 0..EDITED_MAX {
+            let (status, received) = in_editor(context, command, &self.path)?;
+            // By name, since editors replace files.
+            let text = files::read_some(&self.path, BYTES_MAX + 1)
+                .map_err(|error| Failure::io("the copy cannot be read", &error))?;
+            let is_changed = text != self.before;
+            let how = match (received, status.code()) {
+                (Some(signal), _) => return Ok(EditorOutcome::Signal(signal, is_changed)),
+                (None, Some(0)) if !is_changed => return Ok(EditorOutcome::Nothing),
+                (None, Some(0)) => None,
+                (None, Some(code)) => Some(format!("ended with {code}")),
+                (None, None) => {
+                    status.signal().map(|signal| format!("was killed by signal {signal}"))
+                }
+            };
+            if let Some(how) = how {
+                return Ok(EditorOutcome::Failed(how, is_changed));
             }
-        })
+            if let Some(taken) = take(text)? {
+                return Ok(EditorOutcome::Text(taken));
+            }
+            if !again(context)? {
+                break;
+            }
+        }
+        Ok(EditorOutcome::Discarded)
     }
 
     /// Removes it, unless it holds a text that is nowhere else.
@@ -282,13 +296,13 @@ impl EditedCopy {
         failure
     }
 
-    pub(super) fn place(&self) -> String {
+    fn place(&self) -> String {
         format!("what you typed is kept in {}", self.path.display())
     }
 }
 
 /// Opens a file in the editor, and waits for its end: its status, and a signal that was meant for both.
-pub(super) fn in_editor(
+fn in_editor(
     context: &Context,
     command: &str,
     path: &Path,
@@ -330,7 +344,7 @@ fn is_at_terminal(context: &Context) -> bool {
 }
 
 /// Asks whether to edit again. The end of the input means no, and so does an absent person.
-pub(super) fn again(context: &Context) -> Result<bool, Failure> {
+fn again(context: &Context) -> Result<bool, Failure> {
     if !is_at_terminal(context) {
         return Ok(false);
     }

@@ -4,32 +4,28 @@
 
 mod dialogue;
 
-use std::{ffi::OsString, path::PathBuf, sync::Arc};
+use std::path::PathBuf;
 
 use clap::Args;
-use descent_core::{
-    change::Redirect, id::AtomId, plan::PlanReading, state::State, trust::TrustList,
-};
+use descent_core::{change::Redirect, id::AtomId, plan::PlanReading, trust::TrustList};
 
-use super::{End, constraints, context::Context, help};
-use crate::render::{self, Page};
+use super::{
+    End,
+    agree::{self, Manner, STANDS},
+    constraints,
+    context::Context,
+    help,
+};
 use descent_agent::config;
 use descent_engine::{
-    ops::{
-        self,
-        redirect::{OpenRedirect, RedirectOrder, RedirectView},
-        start::MovedStart,
-        trust::NamedPlan,
-    },
+    ops::{self, redirect::RedirectOrder, start::MovedStart, trust::NamedPlan},
     plan_file,
 };
-use descent_store::{self as store, LoadedState, Store};
+use descent_store::{self as store, Store};
 use descent_system::{
-    failure::{Failure, exit, quoted},
+    failure::{Failure, exit},
     phrase,
 };
-
-const STANDS: &str = "unchanged: all of it stands already";
 
 #[derive(Debug, Args)]
 #[command(
@@ -111,13 +107,11 @@ pub(super) fn redirect(context: &Context, flags: &RedirectArgs) -> Result<End, F
         return dialogue::ask(context, &mut store, flags.text.as_deref());
     }
     tell_reason(context, flags, &mut store)?;
-    let manner = Manner { command: "redirect", dry_run: flags.dry_run, yes: flags.yes };
-    match carry_out(context, &mut store, &order, &manner)? {
+    let (dry_run, yes) = (flags.dry_run, flags.yes);
+    let manner = Manner { command: "redirect", dry_run, yes, ..Manner::default() };
+    match agree::agree(context, &mut store, &order, &manner)? {
         Some(end) => Ok(end),
-        None => {
-            let state = store.read()?.state.clone();
-            Ok(unchanged(context, &store, &state, STANDS))
-        }
+        None => agree::unchanged(context, &mut store, STANDS),
     }
 }
 
@@ -129,72 +123,6 @@ fn tell_reason(context: &Context, flags: &RedirectArgs, store: &mut Store) -> Re
         context.out.say(&format!("the reason: {reason}\n{goal}"));
     }
     Ok(())
-}
-
-/// How a redirect was asked for.
-pub(super) struct Manner {
-    pub(super) command: &'static str,
-    /// It is only shown.
-    pub(super) dry_run: bool,
-    /// Nobody is asked.
-    pub(super) yes: bool,
-}
-
-/// Shows a redirect, asks, and makes it; `None` where all of it stands already.
-pub(super) fn carry_out(
-    context: &Context,
-    store: &mut Store,
-    order: &RedirectOrder,
-    manner: &Manner,
-) -> Result<Option<End>, Failure> {
-    let client = context.client(None);
-    if manner.dry_run {
-        let loaded = store.read()?;
-        if loaded.is_foreign {
-            let words = "the file has an edit that is not taken in; it is shown as if it were";
-            context.out.say(words);
-        }
-        let planned = ops::redirect::plan(&client, store, &loaded.state, order)?;
-        return Ok(planned.map(|mut view| show_plan(context, &mut view)));
-    }
-    let loaded = ops::current(&client, store)?;
-    let Some(view) = ops::redirect::plan(&client, store, &loaded.state, order)? else {
-        return Ok(None);
-    };
-    if !manner.yes {
-        context.out.say(&phrase::clean(&lines(context, &view).join("\n")));
-        context.refuse_without_consent(manner.command)?;
-    }
-    make(context, store, loaded, order, None, manner.yes).map(Some)
-}
-
-/// Commits the redirect and reports it, whole if it `is_new` to the person.
-fn make(
-    context: &Context,
-    store: &mut Store,
-    loaded: Arc<LoadedState>,
-    order: &RedirectOrder,
-    open: Option<&OpenRedirect>,
-    is_new: bool,
-) -> Result<End, Failure> {
-    let client = context.client(None);
-    let Some(view) = ops::redirect::redirect(&client, store, loaded, order, open)? else {
-        let state = store.read()?.state.clone();
-        return Ok(unchanged(context, store, &state, STANDS));
-    };
-    Ok(context.answer(&view, || {
-        let mut text = if is_new { lines(context, &view) } else { Vec::new() };
-        text.extend(view.serial.map(|serial| format!("redirected, serial {}", serial.0)));
-        text.extend(match view.answer {
-            Some(status) if view.started.is_empty() => {
-                Some(format!("the loop goes on ({})", status.word()))
-            }
-            Some(_) => Some(format!("starts: {}", phrase::listed(&view.started, usize::MAX))),
-            None => store.is_live().then(|| "the loop has started nothing yet".to_owned()),
-        });
-        text.push(format!("next: {}", view.next));
-        text.join("\n")
-    }))
 }
 
 fn nothing_named(has_words: bool) -> Failure {
@@ -213,47 +141,7 @@ fn abort(context: &Context, store: &mut Store) -> Result<End, Failure> {
         true => "the redirect is taken back; what it ended is made again",
         false => "no redirect waits for its change",
     };
-    let state = store.read()?.state.clone();
-    Ok(unchanged(context, store, &state, words))
-}
-
-fn unchanged(context: &Context, store: &Store, state: &State, words: &str) -> End {
-    let view = RedirectView::unchanged(store, state);
-    context.answer(&view, || format!("{words}\nnext: {}", view.next))
-}
-
-fn show_plan(context: &Context, view: &mut RedirectView) -> End {
-    view.next = in_earnest(std::env::args_os().skip(1));
-    context.answer(view, || format!("{}\nnext: {}", lines(context, view).join("\n"), view.next))
-}
-
-/// The command of a dry run as it is typed to be carried out.
-fn in_earnest(typed: impl Iterator<Item = OsString>) -> String {
-    let is_dry = |word: &OsString| word == "-n" || word == "--dry-run";
-    let words = typed.filter(|word| !is_dry(word));
-    let words: Vec<String> = words.map(quoted).collect();
-    format!("descent {} -y", words.join(" "))
-}
-
-/// Differences, consequences and the new bound, as a person reads them.
-fn lines(context: &Context, view: &RedirectView) -> Vec<String> {
-    let mut lines = view.changes.clone();
-    if !view.moved.is_empty() {
-        let moved = phrase::listed(&view.moved, ops::start::NAMED_MAX);
-        lines.push(format!("  its files differ: {}", phrase::line(&moved)));
-    }
-    lines.extend(view.effects.iter().map(|effect| format!("  → {effect}")));
-    let issues = &view.issues;
-    if !issues.is_empty() {
-        let count = render::issue_count(issues);
-        lines.push(format!("{count} in what it changes; {}:", render::ADVICE));
-        let mut page = Page::new(context.out.width());
-        render::issues(&mut page, issues);
-        let shown = page.into_lines();
-        lines.extend(shown.iter().map(|line| format!("  {}", line.text(false))));
-    }
-    lines.push(render::BoundWords::of(&view.bound).sentence());
-    lines
+    agree::unchanged(context, store, words)
 }
 
 /// The changes that the flags name; the files that they name are read.

@@ -5,10 +5,7 @@
 
 use std::{io::IsTerminal, ops::ControlFlow, path::Path, sync::Arc};
 
-use descent_core::{
-    state::{Role, State},
-    trust::TrustList,
-};
+use descent_core::state::{Role, State};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -18,7 +15,9 @@ use super::{
     },
     AlignArgs, asks, preview,
     proposed::{self, DraftDecision, GivenProfile},
-    questions, unchanged,
+    questions,
+    reading::FirstState,
+    unchanged,
 };
 use descent_agent::config::Config;
 use descent_engine::ops::{
@@ -65,9 +64,9 @@ pub(super) fn conclude(
     flags: &mut AlignArgs,
     config: &Config,
     top: &Path,
-    mut state: State,
-    carried: Option<TrustList>,
+    first: FirstState,
 ) -> Result<End, Failure> {
+    let mut state = first.state;
     let existing = existing(context.place()?)?;
     if let Some(found) = &existing
         && !flags.force
@@ -76,8 +75,7 @@ pub(super) fn conclude(
         return unchanged(context, found, config);
     }
     refuse_unfinished(existing.as_deref(), flags.force)?;
-    let plan = flags.plan.as_deref().zip(carried.as_ref());
-    super::gate(context, flags, top, config, plan)?;
+    super::gate(context, flags, top, config, first.carried.as_ref())?;
     let profile = match proposed::profile(context, flags, config, top, &state)? {
         Ok(profile) => profile,
         Err(end) => return Ok(end),
@@ -222,9 +220,18 @@ impl Agreeing<'_> {
             out.say("nothing was written\nnext: the same without -n");
             return Ok(ConsentAnswer::Shown);
         }
-        let decision =
-            if self.asks { self.decides(flags, &cancel).await } else { DraftDecision::Yes };
-        match decision {
+        let decision = async {
+            if !self.asks {
+                return DraftDecision::Yes;
+            }
+            out.say("");
+            // Ctrl-C is an answer too.
+            tokio::select! {
+                decision = proposed::asks(self.context, "agree?", flags.draft.is_some()) => decision,
+                () = cancel.cancelled() => DraftDecision::No,
+            }
+        };
+        match decision.await {
             DraftDecision::Yes => {
                 let state = draft.agreed(self.context.may_ask);
                 Ok(ConsentAnswer::Agreed(Box::new(state)))
@@ -246,25 +253,6 @@ impl Agreeing<'_> {
             out.page(&page);
         }
         Ok(())
-    }
-
-    /// Ctrl-C is an answer too.
-    async fn decides(&self, flags: &AlignArgs, cancel: &CancellationToken) -> DraftDecision {
-        self.context.out.say("");
-        let asked = async {
-            if flags.draft.is_some() {
-                return proposed::asks(self.context, "agree?").await;
-            }
-            if self.context.consents("agree?").await {
-                DraftDecision::Yes
-            } else {
-                DraftDecision::No
-            }
-        };
-        tokio::select! {
-            decision = asked => decision,
-            () = cancel.cancelled() => DraftDecision::No,
-        }
     }
 
     fn how_agreed(&self, flags: &AlignArgs) -> &'static str {

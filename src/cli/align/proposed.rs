@@ -19,28 +19,24 @@ use descent_core::{
 use super::{
     super::{
         End, ask,
-        asking::{self, Dialogue, DialogueEnd},
+        asking::{self, DialogueEnd},
         context::{Context, SkippableOutcome, runtime, signals_are_given_back},
-        edit::{EditedCopy, EditorOutcome, again, editor_here},
+        edit::{EditedCopy, EditorOutcome, editor_here},
     },
     AlignArgs,
     preview::WIDTH,
     questions,
-    reading::{AlignRefusal, DraftText, read},
+    reading::{DraftText, read},
 };
 use crate::render::{self, Bounds, Line, Meaning, Page};
 use descent_agent::config::Config;
 use descent_engine::{
-    ops::{
-        align::not_aligned,
-        aligner::{Aligner, AlignerQuestion, AligningTask},
-        outside::Profiler,
-    },
+    ops::{align::not_aligned, aligner::Aligner, outside::Profiler},
     plan_file::{Notation, PlanFile},
 };
 use descent_system::{
     clock,
-    failure::{Failure, exit, quoted},
+    failure::{Failure, quoted},
     files, phrase,
 };
 use descent_workspace::cache_dir;
@@ -63,12 +59,15 @@ pub(super) fn decide(
 ) -> Result<DraftDecision, Failure> {
     context.out.say("");
     context.out.page(&page(flags, state, config));
-    let question = "run its checks now, to see how things stand?";
-    Ok(runtime()?.block_on(asks(context, question)))
+    Ok(runtime()?.block_on(asks(context, "run its checks now, to see how things stand?", true)))
 }
 
-/// Asks for a decision; silence is a no.
-pub(super) async fn asks(context: &Context, question: &str) -> DraftDecision {
+/// Asks for a decision; silence is a no. Only a draft can be edited.
+pub(super) async fn asks(context: &Context, question: &str, is_draft: bool) -> DraftDecision {
+    if !is_draft {
+        let is_yes = context.consents(question).await;
+        return if is_yes { DraftDecision::Yes } else { DraftDecision::No };
+    }
     let question = format!("{question} y: yes, e: edit it first [y/e/N] ");
     let words: [&[&str]; 3] = [&["y", "yes"], &["e", "edit"], &["", "n", "no"]];
     let help = "y for yes, e to edit it, n for no";
@@ -143,8 +142,6 @@ fn clarified(all: Option<&FreeValue>) -> Vec<(String, String)> {
 const COPIES: &str = "drafts";
 /// Copies that are kept.
 const KEPT_MAX: usize = 20;
-/// How often an invalid text is opened again.
-const EDITED_MAX: usize = 1_000;
 
 /// Opens the draft in the editor until it is an agreement; an unchanged text leaves it as it was.
 pub(super) fn edit(
@@ -154,40 +151,45 @@ pub(super) fn edit(
 ) -> Result<State, Failure> {
     let copy = copy(&state)?;
     let command = editor_here();
-    for _ in 0..EDITED_MAX {
-        let ended = copy.open(context, &command)?;
+    let ended = copy.until(context, &command, |typed| {
         signals_are_given_back()?;
-        let typed = match ended {
-            EditorOutcome::Text(typed) => typed,
-            EditorOutcome::Signal(..) => break,
-            EditorOutcome::Nothing => {
-                copy.remove();
-                return Ok(state);
-            }
-            EditorOutcome::Failed(how, is_changed) => {
-                let words = format!("the editor `{command}` {how}; the proposal is as it was");
-                context.out.say(&words);
-                copy.close(context, is_changed);
-                return Ok(state);
-            }
-        };
         let file = PlanFile { name: copy.path.clone(), bytes: typed, notation: Notation::Json };
         let before = flags.draft.replace(DraftText::Edited(file));
-        match read(&PlanFile::none(), flags, |line| context.out.say(line)) {
-            Ok((state, _)) => {
-                before.iter().for_each(forget);
-                return Ok(state);
+        let edited = read(&PlanFile::none(), flags).and_then(|edited| {
+            edited.warnings.iter().for_each(|line| context.out.say(line));
+            if edited.missing.is_empty() {
+                return Ok(edited.state);
             }
+            let mut refusal = not_aligned(&edited.missing);
+            refusal.hint = "write them into the text".to_owned();
+            Err(refusal)
+        });
+        match &edited {
+            Ok(_) => before.iter().for_each(forget),
             Err(refusal) => {
                 flags.draft = before;
-                context.out.failure(&failure_of(refusal));
-                if !again(context)? {
-                    break;
-                }
+                context.out.failure(refusal);
             }
         }
+        Ok(edited.ok())
+    })?;
+    signals_are_given_back()?;
+    match ended {
+        EditorOutcome::Text(edited) => Ok(edited),
+        EditorOutcome::Nothing => {
+            copy.remove();
+            Ok(state)
+        }
+        EditorOutcome::Failed(how, is_changed) => {
+            let words = format!("the editor `{command}` {how}; the proposal is as it was");
+            context.out.say(&words);
+            copy.close(context, is_changed);
+            Ok(state)
+        }
+        EditorOutcome::Signal(..) | EditorOutcome::Discarded => {
+            Err(copy.kept(questions::left_with(flags)))
+        }
     }
-    Err(copy.kept(questions::left_with(flags)))
 }
 
 /// The refusal after a no. A proposal that an agent made is kept, and named.
@@ -208,19 +210,6 @@ pub(super) fn forget(draft: &DraftText) {
         // A leftover copy harms nobody.
         let _ = files::remove_file(&file.name);
     }
-}
-
-fn failure_of(refusal: AlignRefusal) -> Failure {
-    match refusal {
-        AlignRefusal::Failed(failure) => failure,
-        AlignRefusal::Incomplete(missing) => lacking(&missing),
-    }
-}
-
-fn lacking(missing: &[MissingPart]) -> Failure {
-    let refusal = not_aligned(missing);
-    let hint = "write them into the text";
-    Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, &refusal.message, hint).with(refusal.details)
 }
 
 /// A copy of a draft, for the editor or to be kept; the oldest of earlier ones go.
@@ -262,18 +251,10 @@ pub(super) fn hold(
     // A configuration that may be another's starts nobody unasked.
     super::gate(context, flags, top, config, None)?;
     questions::words(context.out, flags, missing)?;
-    let dialogue = Dialogue {
-        context,
-        aligner: &aligner,
-        question: AlignerQuestion {
-            task: AligningTask::Agreement,
-            words: flags.goal.as_deref().unwrap_or_default(),
-            why: flags.why.as_deref().unwrap_or_default(),
-            given: &given(flags),
-        },
-        what: ["an agreement", "the agreement"],
-    };
-    let ended = dialogue.hold(|node, may_ask| aligner.agreement(node, may_ask));
+    let (words, why) = (flags.goal.clone().unwrap_or_default(), flags.why.clone());
+    let (why, given) = (why.unwrap_or_default(), questions::given(flags));
+    let question = aligner.agreement(&words, &why, &given);
+    let ended = asking::hold(context, &aligner, &question);
     flags.aligner_used = Some((aligner.agent.name.clone(), aligner.used()));
     let (plan, answers) = match ended? {
         DialogueEnd::Proposed(plan, answers) => (plan, answers),
@@ -289,25 +270,6 @@ pub(super) fn hold(
     flags.draft = Some(DraftText::Proposed(plan));
     flags.proposed_by = Some(aligner.agent.name);
     Ok(None)
-}
-
-/// The parts that were typed as flags.
-fn given(flags: &AlignArgs) -> Vec<String> {
-    let mut given = Vec::new();
-    let mut put = |what: &str, texts: &[String]| {
-        given.extend(texts.iter().map(|text| format!("{what}: {text}")));
-    };
-    put("a check of the base case", &flags.check);
-    put("a step", &flags.step);
-    put("protected", &flags.protect);
-    put("shared by every working copy", &flags.link);
-    put("a constraint", &flags.set);
-    let one = |text: &Option<String>| text.iter().cloned().collect::<Vec<_>>();
-    put("planned by the agent", &one(&flags.plan_with));
-    put("deliverables", &one(&flags.deliver));
-    put("definition of done", &one(&flags.done));
-    put("run in each new working copy", &one(&flags.setup));
-    given
 }
 
 /// A profile that an agent gave, with what it used.

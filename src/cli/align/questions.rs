@@ -400,40 +400,53 @@ fn command_line(
     survey: &Survey,
     worker: bool,
 ) -> String {
-    let given = |text: &Option<String>| text.iter().cloned().collect::<Vec<_>>();
-    let or_missing = |part, word: &str, given: Vec<String>| {
-        if missing.contains(&part) { vec![word.to_owned()] } else { given }
-    };
-    let goal = flags.goal.clone().filter(|goal| !goal.trim().is_empty());
-    let plan = flags.plan.as_ref().map(|plan| plan.display().to_string());
-    let (mut checks, mut steps) = (flags.check.clone(), flags.step.clone());
-    if wants_checks(missing) {
-        let first = survey.checks.first();
-        checks.push(first.map_or("COMMAND", |first| &first.text).to_owned());
+    let mut words = vec!["descent align".to_owned()];
+    for (flag, _, mut texts) in typed(flags) {
+        let word = match flag {
+            "" if missing.contains(&MissingPart::Goal) => "GOAL",
+            "--why " if missing.contains(&MissingPart::Why) => "WHY",
+            "--check " if wants_checks(missing) => {
+                survey.checks.first().map_or("COMMAND", |first| &first.text)
+            }
+            "--step " if missing.contains(&MissingPart::Work) && worker => "WHAT TO DO",
+            "--step " if missing.contains(&MissingPart::Work) => "WHAT TO DO=COMMAND",
+            _ => "",
+        };
+        texts.retain(|text| !text.trim().is_empty());
+        texts.extend(Some(word.to_owned()).filter(|word| !word.is_empty()));
+        words.extend(texts.iter().map(|text| format!("{flag}{}", quoted(text))));
     }
-    let step = if worker { "WHAT TO DO" } else { "WHAT TO DO=COMMAND" };
-    steps.extend(or_missing(MissingPart::Work, step, Vec::new()));
-    let texts = [
-        ("", or_missing(MissingPart::Goal, "GOAL", given(&goal))),
-        ("-f ", given(&plan)),
-        ("--why ", or_missing(MissingPart::Why, "WHY", given(&flags.why))),
-        ("--deliver ", given(&flags.deliver)),
-        ("--done ", given(&flags.done)),
-        ("--check ", checks),
-        ("--step ", steps),
-        ("--plan-with ", given(&flags.plan_with)),
-        ("--pattern ", given(&flags.pattern.clone().flatten())),
-        ("--set ", flags.set.clone()),
-        ("--protect ", flags.protect.clone()),
-        ("--link ", flags.link.clone()),
-        ("--setup ", given(&flags.setup)),
-    ];
-    let texts = texts
-        .iter()
-        .flat_map(|(flag, texts)| texts.iter().map(move |text| format!("{flag}{}", quoted(text))));
     let bare = [("--force", flags.force), ("-y", flags.yes), ("-n", flags.dry_run)];
-    let bare = bare.iter().filter(|(_, is_given)| *is_given).map(|(flag, _)| (*flag).to_owned());
-    let words: Vec<String> =
-        std::iter::once("descent align".to_owned()).chain(texts).chain(bare).collect();
+    let bare = bare.iter().filter(|(_, is_given)| *is_given);
+    words.extend(bare.map(|(flag, _)| (*flag).to_owned()));
     words.join(" ")
+}
+
+/// The flags that say a part of the agreement, each with its words for an agent, where it has some, and its texts.
+fn typed(flags: &AlignArgs) -> [(&'static str, &'static str, Vec<String>); 13] {
+    let one = |text: &Option<String>| text.iter().cloned().collect::<Vec<_>>();
+    let plan = flags.plan.as_ref().map(|plan| plan.display().to_string());
+    [
+        ("", "", one(&flags.goal)),
+        ("-f ", "", one(&plan)),
+        ("--why ", "", one(&flags.why)),
+        ("--deliver ", "deliverables", one(&flags.deliver)),
+        ("--done ", "definition of done", one(&flags.done)),
+        ("--check ", "a check of the base case", flags.check.clone()),
+        ("--step ", "a step", flags.step.clone()),
+        ("--plan-with ", "planned by the agent", one(&flags.plan_with)),
+        ("--pattern ", "", one(&flags.pattern.clone().flatten())),
+        ("--set ", "a constraint", flags.set.clone()),
+        ("--protect ", "protected", flags.protect.clone()),
+        ("--link ", "shared by every working copy", flags.link.clone()),
+        ("--setup ", "run in each new working copy", one(&flags.setup)),
+    ]
+}
+
+/// The parts that were typed as flags, for an agent.
+pub(super) fn given(flags: &AlignArgs) -> Vec<String> {
+    let typed = typed(flags).into_iter().filter(|(_, what, _)| !what.is_empty());
+    let lines = typed
+        .flat_map(|(_, what, texts)| texts.into_iter().map(move |text| format!("{what}: {text}")));
+    lines.collect()
 }

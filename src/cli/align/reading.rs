@@ -38,39 +38,18 @@ impl DraftText {
     }
 }
 
-/// Why a plan and flags make no agreement.
-pub(super) enum AlignRefusal {
-    /// These parts are missing: a person can be asked for them.
-    Incomplete(Vec<MissingPart>),
-    Failed(Failure),
+/// The first state that a plan and flags make.
+pub(super) struct FirstState {
+    pub(super) state: State,
+    /// The plan's own commands.
+    pub(super) carried: Option<TrustList>,
+    pub(super) warnings: Vec<String>,
+    /// A person can be asked for these.
+    pub(super) missing: Vec<MissingPart>,
 }
 
-impl From<Failure> for AlignRefusal {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
-/// The state from plan and flags, with the plan's own commands; or every fault in them.
-pub(super) fn read(
-    file: &PlanFile,
-    flags: &AlignArgs,
-    warn: impl Fn(&str),
-) -> Result<(State, Option<TrustList>), AlignRefusal> {
-    let (state, carried) = read_parts(file, flags, warn)?;
-    let missing = validate::missing_parts(&state);
-    if !missing.is_empty() {
-        return Err(AlignRefusal::Incomplete(missing));
-    }
-    Ok((state, carried))
-}
-
-/// The same, whatever is missing.
-pub(super) fn read_parts(
-    file: &PlanFile,
-    flags: &AlignArgs,
-    warn: impl Fn(&str),
-) -> Result<(State, Option<TrustList>), Failure> {
+/// The state from plan and flags; or every fault in them.
+pub(super) fn read(file: &PlanFile, flags: &AlignArgs) -> Result<FirstState, Failure> {
     let file = flags.draft.as_ref().map_or(file, DraftText::file);
     let mut plan = if flags.plan.is_some() || flags.draft.is_some() {
         file.plan()
@@ -87,11 +66,11 @@ pub(super) fn read_parts(
     }
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let draft = plan_file::draft(plan, lineage);
-    for line in file.lines(&draft.warnings) {
-        warn(&format!("warning: {line}"));
-    }
+    let lines = file.lines(&draft.warnings).into_iter();
+    let warnings = lines.map(|line| format!("warning: {line}")).collect();
     file.refuse(&draft.faults)?;
-    Ok((draft.state, carried))
+    let missing = validate::missing_parts(&draft.state);
+    Ok(FirstState { state: draft.state, carried, warnings, missing })
 }
 
 /// Refuses the name of a plan that would be taken for the goal in words.

@@ -5,30 +5,21 @@
 //! before a yes.
 
 use clap::{CommandFactory, Parser};
-use descent_core::{
-    change::Redirect,
-    id::AtomId,
-    plan,
-    proposal::Clarification,
-    state::Objective,
-    trust::{TrustGroup, TrustItem, TrustList},
-    world::World,
-};
+use descent_core::{proposal::Clarification, world::World};
 
-use super::{RedirectArgs, STANDS, lines, make, nothing_named, ordered, unchanged};
-use crate::{
-    cli::{
-        End, ask,
-        asking::{self, Dialogue, DialogueEnd},
-        context::{Context, runtime},
-        help,
-    },
-    render::{self, Bounds},
+use super::{RedirectArgs, nothing_named, ordered};
+use crate::cli::{
+    End,
+    agree::{self, Manner},
+    ask,
+    asking::{self, DialogueEnd},
+    context::Context,
+    help,
 };
 use descent_agent::config;
 use descent_engine::ops::{
     self,
-    aligner::{Aligner, AlignerQuestion, AligningTask},
+    aligner::Aligner,
     redirect::{OpenRedirect, RedirectOrder},
 };
 use descent_store::Store;
@@ -79,10 +70,9 @@ pub(super) fn ask(
         }
     }
     let is_aborted = ops::redirect::abort(&client, store)?;
-    let state = store.read()?.state.clone();
     let words =
         if is_aborted { "nothing was changed; the loop goes on" } else { "nothing was changed" };
-    Ok(unchanged(context, store, &state, words))
+    agree::unchanged(context, store, words)
 }
 
 fn how_it_stands(open: &OpenRedirect) -> String {
@@ -102,39 +92,24 @@ impl OpenDialogue<'_> {
             return Ok(None);
         }
         let top = store.place().project.clone();
-        let config = match config::load(&top) {
-            Ok(config) => config,
-            Err(error) => {
-                context.out.failure(&error.into());
-                return Ok(None);
-            }
-        };
-        let aligner = match Aligner::of(&config, &top, clock::now()) {
-            Ok(Some(aligner)) => aligner,
-            Ok(None) => return Ok(None),
-            Err(failure) => {
+        let config = config::load(&top).map_err(Failure::from);
+        let aligner = config.as_ref().map_err(Clone::clone);
+        let aligner = aligner.and_then(|config| Aligner::of(config, &top, clock::now()));
+        let (config, aligner) = match (&config, aligner) {
+            (Ok(config), Ok(Some(aligner))) => (config, aligner),
+            (_, Ok(_)) => return Ok(None),
+            (_, Err(failure)) => {
                 context.out.failure(&failure);
                 return Ok(None);
             }
         };
         // A configuration that may be another's starts nobody unasked.
-        let with_agents = context.client(Some(&config));
-        ops::trust::gate_plan(&with_agents, &top, store.place(), &config, None)?;
+        let with_agents = context.client(Some(config));
+        ops::trust::gate_plan(&with_agents, &top, store.place(), config, None)?;
         let client = context.client(None);
         let world = World::new(ops::current(&client, store)?.state.clone());
-        let dialogue = Dialogue {
-            context,
-            aligner: &aligner,
-            question: AlignerQuestion {
-                task: AligningTask::Change(&world),
-                words,
-                why: "",
-                given: &[],
-            },
-            what: ["a change", "the change"],
-        };
-        let read = |node: &_, may_ask| aligner.change(node, may_ask, &world.state);
-        let redirect = match dialogue.hold(read)? {
+        let question = aligner.change(words, &world);
+        let redirect = match asking::hold(context, &aligner, &question)? {
             DialogueEnd::Proposed(redirect, answers) => {
                 self.answers = answers;
                 redirect
@@ -183,36 +158,16 @@ impl OpenDialogue<'_> {
         self.offer(store, order, None)
     }
 
-    /// Shows the difference, with every command of a proposal in it, and makes it after a yes.
+    /// Shows the difference, and makes it after a yes.
     fn offer(
         &self,
         store: &mut Store,
         mut order: RedirectOrder,
         proposed_by: Option<&str>,
     ) -> Result<Option<End>, Failure> {
-        let out = self.context.out;
         order.redirect.clarifications.clone_from(&self.answers);
-        let client = self.context.client(None);
-        let loaded = ops::current(&client, store)?;
-        let Some(planned) = ops::redirect::plan(&client, store, &loaded.state, &order)? else {
-            out.say(STANDS);
-            return Ok(None);
-        };
-        if let Some(name) = proposed_by {
-            out.say(&format!("\nproposed by `{name}`; nothing of it counts yet:"));
-        }
-        out.say(&phrase::clean(&lines(self.context, &planned).join("\n")));
-        let carried = carried(&order.redirect);
-        if proposed_by.is_some() && !carried.is_empty() {
-            out.say("all that it sets, whole:");
-            for line in render::carried(&carried, Bounds::WHOLE, "descent redirect") {
-                out.say(&format!("  {line}"));
-            }
-        }
-        if !runtime()?.block_on(self.context.consents("redirect?")) {
-            return Ok(None);
-        }
-        make(self.context, store, loaded, &order, Some(&self.open), false).map(Some)
+        let manner = Manner { open: Some(&self.open), proposed_by, ..Manner::default() };
+        agree::agree(self.context, store, &order, &manner)
     }
 
     /// Tells a failure, and goes on; it ends where nothing that is said can be made any more.
@@ -229,49 +184,4 @@ impl OpenDialogue<'_> {
             made => made,
         }
     }
-}
-
-/// Everything that a redirect sets.
-fn carried(redirect: &Redirect) -> TrustList {
-    let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    let mut objective = Objective {
-        goal: text(&redirect.goal),
-        deliverables: text(&redirect.deliverables),
-        definition_of_done: text(&redirect.definition_of_done),
-        clarifications: Clarification::added(None, &redirect.clarifications),
-        ..Objective::default()
-    };
-    for command in redirect.checks.iter().chain(&redirect.more_checks) {
-        plan::add_check(&mut objective.base_case, command);
-    }
-    let set = TrustList::of_plan(&objective, &redirect.atoms);
-    set.and(TrustList::of_items(moves(redirect)))
-}
-
-/// The moves of a redirect among the atoms and checks that stand.
-fn moves(redirect: &Redirect) -> Vec<TrustItem> {
-    let ids = |ids: &[AtomId]| ids.iter().map(ToString::to_string).collect();
-    let choices = redirect.selected.iter();
-    let choices = choices.map(|(group, choice)| format!("{choice} in {group}"));
-    let checks = if redirect.checks.is_empty() {
-        Vec::new()
-    } else {
-        vec!["takes the place of all that stand".to_owned()]
-    };
-    let moves: [(&str, Vec<String>); 6] = [
-        ("base case", checks),
-        ("new atoms into", redirect.into.iter().map(ToString::to_string).collect()),
-        ("takes out", ids(&redirect.removed)),
-        ("chooses", choices.collect()),
-        ("makes again", ids(&redirect.forgotten)),
-        ("tries again", ids(&redirect.retried)),
-    ];
-    let each = moves.into_iter().flat_map(|(at, texts)| {
-        texts.into_iter().map(move |text| TrustItem {
-            group: TrustGroup::Setting,
-            at: at.to_owned(),
-            text,
-        })
-    });
-    each.collect()
 }

@@ -16,6 +16,7 @@ use descent_core::{
     plan::{self, PlanReading},
     proposal::{self, ChangeProposal, Clarification, OpenQuestion},
     state::{Atom, Role, State, Usage},
+    world::World,
 };
 use descent_minds::prompt::{AligningInputs, ProjectWords, aligning};
 use tokio_util::sync::CancellationToken;
@@ -28,12 +29,9 @@ use crate::{
     plan_file::{self, Notation, PlanFile},
     survey,
 };
-use descent_agent::{
-    agent::{ObjectJudge, QuestionForm, object},
-    config::{
-        Config,
-        agent_table::{ResolvedAgent, Transport},
-    },
+use descent_agent::config::{
+    Config,
+    agent_table::{ResolvedAgent, Transport},
 };
 use descent_store as store;
 use descent_system::failure::Failure;
@@ -42,15 +40,18 @@ pub use descent_agent::agent::ANSWER_MAX;
 pub use descent_minds::prompt::AligningTask;
 
 /// A question, without the person's answers.
-#[derive(Debug, Clone, Copy)]
-pub struct AlignerQuestion<'a> {
+pub struct AlignerQuestion<'a, T> {
     pub task: AligningTask<'a>,
     /// The person's sentence, as it was typed.
     pub words: &'a str,
     pub why: &'a str,
     /// Parts of the agreement that the person has given already.
     pub given: &'a [String],
+    read: ProposalReader<T>,
 }
+
+/// Reads a proposal; whether it may ask.
+type ProposalReader<T> = Arc<dyn Fn(&Node, bool) -> Result<Proposed<T>, String> + Send + Sync>;
 
 /// The aligner of a project.
 #[derive(Debug)]
@@ -83,16 +84,36 @@ impl<'a> Aligner<'a> {
         used.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The question for a first agreement.
+    pub fn agreement(
+        &self,
+        words: &'a str,
+        why: &'a str,
+        given: &'a [String],
+    ) -> AlignerQuestion<'a, PlanFile> {
+        let (task, config) = (AligningTask::Agreement, self.config.clone());
+        let read = Arc::new(move |node: &_, may_ask| read_agreement(node, may_ask, &config));
+        AlignerQuestion { task, words, why, given, read }
+    }
+
+    /// The question for a change of what is agreed.
+    pub fn change<'w>(&self, words: &'w str, world: &'w World) -> AlignerQuestion<'w, Redirect> {
+        let (config, state, at) = (self.config.clone(), world.state.clone(), self.now.rfc3339());
+        let read =
+            Arc::new(move |node: &_, may_ask| read_change(node, may_ask, &config, &state, &at));
+        AlignerQuestion { task: AligningTask::Change(world), words, why: "", given: &[], read }
+    }
+
     /// Asks, and waits for the end of everything that was started. Cancelled, it ends the agent. It may ask something in
     /// its turn, unless these are answers to its proposal `before`.
-    pub async fn ask(
+    pub async fn ask<T: 'static>(
         &self,
-        question: AlignerQuestion<'_>,
+        question: &AlignerQuestion<'_, T>,
         answers: &[Clarification],
         before: Option<&Node>,
         cancel: &CancellationToken,
-    ) -> Result<OutsideAnswer, Failure> {
-        let lines = self.agent_lines();
+    ) -> Result<OutsideAnswer<Proposed<T>>, Failure> {
+        let (lines, may_ask) = (self.agent_lines(), before.is_none());
         let prompt = aligning(&AligningInputs {
             task: question.task,
             words: question.words,
@@ -103,62 +124,27 @@ impl<'a> Aligner<'a> {
             project: &self.project,
             can_look: !matches!(self.agent.transport, Transport::Model(_)),
             agents: &lines,
-            may_ask: before.is_none(),
+            may_ask,
             now: self.now,
         });
+        let schema = match question.task {
+            AligningTask::Agreement => proposal::agreement_schema(may_ask),
+            AligningTask::Change(_) => proposal::change_schema(may_ask),
+        };
+        let read = Arc::clone(&question.read);
         let outside = OutsideQuestion {
             config: self.config,
             agent: &self.agent,
+            role: Role::Aligner,
             prompt: &prompt,
-            form: self.form(question.task, before.is_none()),
+            schema: doc::write_compact(&schema),
+            read: Arc::new(move |node| read(node, may_ask)),
             now: self.now,
         };
         let (answer, used) = outside.ask(self.top, cancel).await?;
         let mut known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         known.add(&used);
         Ok(answer)
-    }
-
-    fn form(&self, task: AligningTask<'_>, may_ask: bool) -> QuestionForm {
-        let schema = match task {
-            AligningTask::Agreement => proposal::agreement_schema(may_ask),
-            AligningTask::Change(_) => proposal::change_schema(may_ask),
-        };
-        QuestionForm {
-            role: Role::Aligner,
-            schema: doc::write_compact(&schema),
-            fault: self.judge_of(task, may_ask),
-        }
-    }
-
-    /// Judges an object: `None` if it can be used.
-    fn judge_of(&self, task: AligningTask<'_>, may_ask: bool) -> ObjectJudge {
-        let config = self.config.clone();
-        match task {
-            AligningTask::Agreement => {
-                Arc::new(move |text| judge_agreement_of(text, may_ask, &config).err())
-            }
-            AligningTask::Change(world) => {
-                let (state, at) = (world.state.clone(), self.now.rfc3339());
-                Arc::new(move |text| judge_change_of(text, may_ask, &config, &state, &at).err())
-            }
-        }
-    }
-
-    /// The agreement in an answer that was judged.
-    pub fn agreement(&self, answer: &Node, may_ask: bool) -> Result<Proposed<PlanFile>, String> {
-        judge_agreement_of(&doc::write_compact(answer), may_ask, self.config)
-    }
-
-    /// The change of this state in an answer that was judged.
-    pub fn change(
-        &self,
-        answer: &Node,
-        may_ask: bool,
-        state: &State,
-    ) -> Result<Proposed<Redirect>, String> {
-        let (text, at) = (doc::write_compact(answer), self.now.rfc3339());
-        judge_change_of(&text, may_ask, self.config, state, &at)
     }
 
     /// The agents that an atom may name.
@@ -193,15 +179,16 @@ const NAME: &str = "proposal";
 pub struct Proposed<T> {
     pub value: T,
     pub questions: Vec<OpenQuestion>,
+    /// The answer itself.
+    pub answer: Node,
 }
 
-fn judge_agreement_of(
-    text: &str,
+fn read_agreement(
+    answer: &Node,
     may_ask: bool,
     config: &Config,
 ) -> Result<Proposed<PlanFile>, String> {
-    let answer = object(text)?;
-    let read = proposal::read_agreement(&answer, may_ask).map_err(|faults| told(&faults))?;
+    let read = proposal::read_agreement(answer, may_ask).map_err(|faults| told(&faults))?;
     let plan = plan::of_tree(whole(read.plan.clone()));
     let mut faults = of_agents(&plan, config);
     let draft = plan_file::draft(plan, Lineage::new(NAME));
@@ -220,19 +207,18 @@ fn judge_agreement_of(
         bytes: doc::write(&read.plan).into_bytes(),
         notation: Notation::Json,
     };
-    Ok(Proposed { value, questions: read.questions })
+    Ok(Proposed { value, questions: read.questions, answer: answer.clone() })
 }
 
 /// The change in an answer, for the state that it changes, at that time.
-fn judge_change_of(
-    text: &str,
+fn read_change(
+    answer: &Node,
     may_ask: bool,
     config: &Config,
     state: &State,
     at: &str,
 ) -> Result<Proposed<Redirect>, String> {
-    let answer = object(text)?;
-    let change = proposal::read_change(&answer, may_ask).map_err(|faults| told(&faults))?;
+    let change = proposal::read_change(answer, may_ask).map_err(|faults| told(&faults))?;
     let mut atoms = match &change.atoms {
         Some(atoms) => plan::atoms_of_tree(whole(atoms.clone())),
         None => PlanReading::default(),
@@ -249,7 +235,10 @@ fn judge_change_of(
         let refused = value.changes(state, at).err();
         faults.extend(fault_lines(refused.unwrap_or_default().iter()));
     }
-    if faults.is_empty() { Ok(Proposed { value, questions }) } else { Err(told(&faults)) }
+    if !faults.is_empty() {
+        return Err(told(&faults));
+    }
+    Ok(Proposed { value, questions, answer: answer.clone() })
 }
 
 fn redirect_of(change: ChangeProposal, atoms: PlanReading) -> Redirect {

@@ -5,10 +5,13 @@
 //! runs here. Without an answer on the kind of a task there is the default, with the reason. Not here: what else is asked
 //! (`aligner`).
 
-use std::path::{Path, PathBuf};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use descent_core::{
-    doc::{self, Node},
+    doc::Node,
     event::{AgentEnd, ConsultAnswer},
     id::{AtomId, AttemptId, Digest, Epoch, Lineage, UnixMillis},
     profile,
@@ -30,34 +33,37 @@ use descent_workspace::{
     Checkout, Size, Warmth, WorkspaceError, Workspaces, cache_dir, git::Git, size_of,
 };
 
+/// Reads an answer, whole or not at all; a fault is in words for its author.
+pub(super) type AnswerReader<T> = Arc<dyn Fn(&Node) -> Result<T, String> + Send + Sync>;
+
 /// A question to an agent, with the form of its answer.
-#[derive(Debug)]
-pub(super) struct OutsideQuestion<'a> {
+pub(super) struct OutsideQuestion<'a, T> {
     pub(super) config: &'a Config,
     pub(super) agent: &'a ResolvedAgent,
+    pub(super) role: Role,
     pub(super) prompt: &'a Prompt,
-    pub(super) form: QuestionForm,
+    pub(super) schema: String,
+    pub(super) read: AnswerReader<T>,
     pub(super) now: UnixMillis,
 }
 
 /// The end of a question.
 #[derive(Debug)]
-pub enum OutsideAnswer {
-    /// An object whose form was judged.
-    Value(Node),
+pub enum OutsideAnswer<T> {
+    Value(T),
     /// No answer that can be used, and why.
     None(String),
     Cancelled,
 }
 
-impl OutsideQuestion<'_> {
+impl<T: 'static> OutsideQuestion<'_, T> {
     /// Asks, and waits for the end of everything that was started. Cancelled, it ends the agent. Gives what it used, as
     /// far as that is known.
     pub(super) async fn ask(
         &self,
         top: &Path,
         cancel: &CancellationToken,
-    ) -> Result<(OutsideAnswer, Usage), Failure> {
+    ) -> Result<(OutsideAnswer<T>, Usage), Failure> {
         process::prepare()?;
         let (top, project) = (top.to_owned(), top.to_owned());
         let made = tokio::task::spawn_blocking(move || QuestionRoom::make(&top));
@@ -79,7 +85,7 @@ impl OutsideQuestion<'_> {
         room: &QuestionRoom,
         top: &Path,
         cancel: &CancellationToken,
-    ) -> Result<(OutsideAnswer, Usage), Failure> {
+    ) -> Result<(OutsideAnswer<T>, Usage), Failure> {
         let environment = room.environment(environment::for_attempts(std::env::vars_os(), &[]));
         let intent = self.intent();
         let agents = Agents::new(self.config.clone());
@@ -96,7 +102,9 @@ impl OutsideQuestion<'_> {
             mark: room.mark(),
             timeout: ANSWER_MAX,
         };
-        let job = AttemptJob::question(context, self.prompt, self.form.clone());
+        let read = Arc::clone(&self.read);
+        let form = QuestionForm::new(self.role, self.schema.as_str(), move |node| read(node));
+        let job = AttemptJob::question(context, self.prompt, form);
         let none = |why: String| Ok((OutsideAnswer::None(why), Usage::default()));
         let outcome = match agent::make(job, cancel).await {
             Ok(Some(outcome)) => outcome,
@@ -108,28 +116,26 @@ impl OutsideQuestion<'_> {
         Ok((answer, outcome.usage))
     }
 
-    fn answer(&self, said: ConsultAnswer) -> OutsideAnswer {
-        match said {
-            ConsultAnswer::Value(node) => match (self.form.fault)(&doc::write_compact(&node)) {
-                None => OutsideAnswer::Value(node),
-                Some(fault) => OutsideAnswer::None(unusable(&fault)),
+    fn answer(&self, said: ConsultAnswer) -> OutsideAnswer<T> {
+        let unusable = |fault: String| format!("its answer cannot be used: {fault}");
+        let why = match said {
+            ConsultAnswer::Value(node) => match (self.read)(&node) {
+                Ok(value) => return OutsideAnswer::Value(value),
+                Err(fault) => unusable(fault),
             },
-            ConsultAnswer::Faulty(fault) => OutsideAnswer::None(unusable(&fault)),
-            ConsultAnswer::Silent(why) => {
-                OutsideAnswer::None(why.trim_end_matches(": ").to_owned())
+            ConsultAnswer::Faulty(fault) => unusable(fault),
+            ConsultAnswer::Silent(why) => why.trim_end_matches(": ").to_owned(),
+            ConsultAnswer::Ended(AgentEnd::Unavailable { words, variable: Some(name), .. }) => {
+                format!("{words} (its `env` can pass on {name})")
             }
-            ConsultAnswer::Ended(AgentEnd::Unavailable { words, variable, .. }) => {
-                OutsideAnswer::None(match variable {
-                    Some(name) => format!("{words} (its `env` can pass on {name})"),
-                    None => words,
-                })
-            }
-            ConsultAnswer::Ended(end) => OutsideAnswer::None(end.text()),
-        }
+            ConsultAnswer::Ended(AgentEnd::Unavailable { words, .. }) => words,
+            ConsultAnswer::Ended(end) => end.text(),
+        };
+        OutsideAnswer::None(why)
     }
 
     fn intent(&self) -> Intent {
-        let name = self.form.role.word();
+        let name = self.role.word();
         Intent {
             id: AttemptId::new(name),
             atom: AtomId::new(name),
@@ -139,17 +145,13 @@ impl OutsideQuestion<'_> {
             n: 1,
             effect: SideEffect::Tree,
             base: None,
-            role: self.form.role,
+            role: self.role,
             agent: Some(self.agent.name.clone()),
             reserved: Usage::default(),
             at: self.now.rfc3339(),
             extra: Default::default(),
         }
     }
-}
-
-fn unusable(fault: &str) -> String {
-    format!("its answer cannot be used: {fault}")
 }
 
 // The place of one question: a directory below the person's cache, and a tree of the project in it.
@@ -278,12 +280,14 @@ impl<'a> Profiler<'a> {
             config: self.config,
             agent: &self.agent,
             prompt: &prompt,
-            form: agent::kind_of_task(),
+            role: Role::Profile,
+            schema: profile::SCHEMA.to_owned(),
+            read: Arc::new(profile::read),
             now: self.now,
         };
         let (answer, used) = outside.ask(top, cancel).await?;
         let said = match answer {
-            OutsideAnswer::Value(node) => profile::read(&node),
+            OutsideAnswer::Value(said) => Ok(said),
             OutsideAnswer::None(why) => Err(why),
             OutsideAnswer::Cancelled => return Ok(None),
         };
