@@ -1,8 +1,8 @@
 //! A person's changes as data, and the engine that applies them: changes and a state give the next state, with its
 //! consequences.
 //!
-//! A change by command is a list of `Change`. An edit of the file is merged first (`merge`); then the difference of the
-//! committed and the merged state is a list of `Change` too (`between`). Both have the same consequences (`draft`).
+//! A change by command is the state as it is wanted (`Change`). An edit of the file is merged first (`merge`). Of both the
+//! difference from the committed state counts (`between`), and has the same consequences (`draft`).
 //!
 //! Not here: the inputs of a loop (`step`).
 
@@ -25,14 +25,13 @@ use alloc::{string::String, sync::Arc, vec::Vec};
 
 use crate::{
     event::Event,
-    id::UnixMillis,
+    id::{AttemptId, UnixMillis},
     state::{Request, State},
     step::{self, Refusal},
     wording,
     world::World,
 };
 
-pub use between::changes;
 pub use corrections::{corrected, news};
 pub use edit::adopt;
 pub use fork::{fork, unrated};
@@ -41,58 +40,68 @@ pub use kinds::{
     constraints_with,
 };
 pub use merge::{LOST_MAX, MergeOutcome, is_out_of_reach, lost_lines, merge};
-pub use redirect::{CHANGES_MAX, Redirect, abort_redirect, is_redirect_open, keep_plan, redirect};
+pub use redirect::{
+    CHANGES_MAX, ProposedRedirect, Redirect, abort_redirect, faults_of, is_redirect_open,
+    keep_plan, redirect,
+};
 pub use steer::{Steering, steer};
 pub use unblock::NOT_BLOCKED;
 
 use draft::Draft;
 
-/// The state with all changes, as one commit.
-///
-/// Answers, resolutions and an undo come first, in their order. The others are made together: what follows from them is
-/// drawn once.
+/// The state with a change, as one commit.
 pub fn apply(
     before: &State,
-    changes: &[Change<'_>],
+    change: Change,
     by: &str,
     now: UnixMillis,
 ) -> Result<Adoption, ChangeRefusal> {
-    let mut draft = Draft::new(before.clone(), by, now);
-    make(&mut draft, changes, |_| Ok(()))?;
-    let what = draft.description();
-    Ok(draft.close(Some(before), what))
+    drawn(Draft::new(before.clone(), by, now), before, |draft| draft.make(change, |_| Ok(())))
 }
 
-/// Makes the changes. Those that are made together are looked at by `check` before anything follows from them.
-fn make(
-    draft: &mut Draft<'_>,
-    changes: &[Change<'_>],
-    check: impl FnOnce(&State) -> Result<(), ChangeRefusal>,
-) -> Result<(), ChangeRefusal> {
-    for change in changes {
-        if let Change::Answer(answer) = change {
-            answer.make(draft)?;
-        } else if let Change::Resolution(attempt, resolution) = change {
-            resolution.make(draft, attempt)?;
-        } else if let Change::Undo(earlier) = change {
-            earlier.make(draft)?;
-        } else if let Change::Removal(id) = change {
-            draft.removed.insert(id.clone());
-        }
-    }
-    let unset = draft.state.clone();
-    let is_set = kinds::set(&mut draft.state, changes)? > 0;
-    if is_set {
-        check(&draft.state)?;
-        draft.follow(&unset);
-        draft.other_keys_changed(&unset, changes);
-    }
-    draft.retry(changes, !is_set);
-    draft.unblock(changes);
+/// The state with a person's answer to an assertion.
+pub fn answer(
+    before: &State,
+    answer: &Answer<'_>,
+    by: &str,
+    now: UnixMillis,
+) -> Result<Adoption, ChangeRefusal> {
+    drawn(Draft::new(before.clone(), by, now), before, |draft| answer.make(draft))
+}
+
+/// The state with a person's answer about an effect in doubt.
+pub fn resolve(
+    before: &State,
+    attempt: &AttemptId,
+    resolution: Resolution<'_>,
+    by: &str,
+    now: UnixMillis,
+) -> Result<Adoption, ChangeRefusal> {
+    drawn(Draft::new(before.clone(), by, now), before, |draft| resolution.make(draft, attempt))
+}
+
+/// Back to an earlier state.
+pub fn undo(
+    before: &State,
+    earlier: &EarlierState<'_>,
+    by: &str,
+    now: UnixMillis,
+) -> Result<Adoption, ChangeRefusal> {
+    drawn(Draft::new(before.clone(), by, now), before, |draft| earlier.make(draft))
+}
+
+/// The commit of what was made on a draft.
+fn drawn<'d>(
+    mut draft: Draft<'d>,
+    before: &State,
+    make: impl FnOnce(&mut Draft<'d>) -> Result<(), ChangeRefusal>,
+) -> Result<Adoption, ChangeRefusal> {
+    make(&mut draft)?;
     if draft.is_unchanged() {
         return Err(ChangeRefusal::NoDifference);
     }
-    Ok(())
+    let what = draft.description();
+    Ok(draft.close(Some(before), what))
 }
 
 /// The state with a request to the running loop. It is no correction, since only the request changes.

@@ -7,18 +7,18 @@
 #[cfg(test)]
 mod tests;
 
-use alloc::{
-    borrow::ToOwned,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+use core::iter;
 
 use crate::{
-    doc::{self, Node},
+    doc::{self, Fault, Node},
     plan,
-    state::FreeValue,
+    state::{
+        FreeValue,
+        fields::{Fields, Findings},
+        table::record,
+        value::FieldValue,
+    },
 };
 
 /// Questions at most in an answer.
@@ -33,14 +33,29 @@ const LIST_MAX: usize = 40;
 const WORDS_CHARS_MAX: usize = 4_000;
 const LINE_CHARS_MAX: usize = 500;
 
-/// A question that an aligner cannot settle by itself.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OpenQuestion {
-    pub question: String,
-    /// The reason why the answer counts.
-    pub why: String,
-    /// Likely answers.
-    pub options: Vec<String>,
+record! {
+    /// A question that an aligner cannot settle by itself
+    #[derive(PartialEq)]
+    pub struct OpenQuestion {
+        required question: String,
+        /// The reason why the answer counts
+        filled why: String,
+        /// Likely answers
+        filled options: Vec<String>,
+    }
+    check within_limits;
+}
+
+fn within_limits(fields: &mut Fields<'_, '_>, question: &OpenQuestion) {
+    let why = Some(&question.why).filter(|why| !why.is_empty());
+    for (key, text) in
+        iter::once(("question", &question.question)).chain(why.map(|why| ("why", why)))
+    {
+        let at = fields.at(key);
+        limited(fields.found, &at, text, LINE_CHARS_MAX);
+    }
+    let at = fields.at("options");
+    all_limited(fields.found, &at, &question.options, OPTIONS_MAX);
 }
 
 /// A question with a person's answer, as `objective.clarifications` holds it.
@@ -72,92 +87,34 @@ pub struct AgreementProposal {
     pub questions: Vec<OpenQuestion>,
 }
 
-/// A proposed change of an agreement. An absent part stays as it is.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ChangeProposal {
-    pub goal: Option<String>,
-    pub deliverables: Option<String>,
-    pub definition_of_done: Option<String>,
-    /// Commands that replace the base case.
-    pub checks: Vec<String>,
-    /// Commands beside those of the base case.
-    pub more_checks: Vec<String>,
-    /// New atoms, in the form of a plan without an objective.
-    pub atoms: Option<Node>,
-    pub into: Option<String>,
-    pub removed: Vec<String>,
-    /// The choice that a group shall have.
-    pub selected: BTreeMap<String, String>,
-    pub retried: Vec<String>,
-    pub questions: Vec<OpenQuestion>,
-}
-
-impl ChangeProposal {
-    /// Whether it changes nothing.
-    pub fn is_empty(&self) -> bool {
-        *self == Self { questions: self.questions.clone(), ..Self::default() }
-    }
-}
-
 /// Reads a proposed agreement. `may_ask` tells whether its questions are heeded.
 ///
 /// # Errors
 /// Every fault of the form, in words that its author can mend it by.
 pub fn read_agreement(answer: &Node, may_ask: bool) -> Result<AgreementProposal, Vec<String>> {
-    let mut reading = AnswerReading::of(answer, &agreement_schema(may_ask));
-    let mut objective: Vec<(&str, Node)> = Vec::new();
-    for (key, is_needed) in [("goal", true), ("deliverables", false), ("definition_of_done", false)]
-    {
-        let text = reading.text(key, is_needed);
-        objective.extend(text.map(|text| (key, Node::string(text))));
-    }
-    let base_case = reading.object("base_case", true);
-    objective.extend(base_case.map(|check| ("base_case", check)));
-    let protected = reading.texts("protected", LIST_MAX);
-    if !protected.is_empty() {
-        let globs = protected.into_iter().map(Node::string).collect();
-        let constraints = Vec::from([("protected", Node::array(globs))]);
-        objective.push(("constraints", Node::object(constraints)));
-    }
-    let atoms = reading.atoms("atoms", true);
-    let questions = reading.questions(may_ask);
-    let graph = Node::object(Vec::from([("atoms", atoms.unwrap_or_else(Node::null))]));
-    reading.done(|| AgreementProposal {
-        plan: Node::object(Vec::from([
-            ("objective", Node::object(objective)),
-            ("work_graph", graph),
-        ])),
-        questions,
-    })
-}
-
-/// Reads a proposed change. `may_ask` tells whether its questions are heeded.
-///
-/// # Errors
-/// Every fault of the form, in words that its author can mend it by.
-pub fn read_change(answer: &Node, may_ask: bool) -> Result<ChangeProposal, Vec<String>> {
-    let mut reading = AnswerReading::of(answer, &change_schema(may_ask));
-    let atoms = reading.atoms("atoms", false);
-    let change = ChangeProposal {
-        goal: reading.text("goal", false),
-        deliverables: reading.text("deliverables", false),
-        definition_of_done: reading.text("definition_of_done", false),
-        checks: reading.texts("checks", LIST_MAX),
-        more_checks: reading.texts("add_checks", LIST_MAX),
-        atoms: atoms.map(|atoms| {
-            let graph = Node::object(Vec::from([("atoms", atoms)]));
-            Node::object(Vec::from([("work_graph", graph)]))
-        }),
-        into: reading.text("into", false),
-        removed: reading.texts("remove", LIST_MAX),
-        selected: reading.pairs("select"),
-        retried: reading.texts("retry", LIST_MAX),
-        questions: reading.questions(may_ask),
-    };
-    if change.is_empty() && change.questions.is_empty() {
-        reading.fault("", "it changes nothing, and asks nothing");
-    }
-    reading.done(|| change)
+    let (plan, questions) = read(answer, may_ask, |fields| {
+        let mut objective: Vec<(&str, Node)> = Vec::new();
+        fields.need("goal");
+        for key in ["goal", "deliverables", "definition_of_done"] {
+            objective.extend(text(fields, key).map(|text| (key, Node::string(text))));
+        }
+        if let Some(check) = fields.need("base_case") {
+            if check.as_object().is_none() {
+                fields.found.wrong_type("/base_case", check, "an object");
+            }
+            objective.push(("base_case", check.clone()));
+        }
+        let protected = texts(fields, "protected");
+        if !protected.is_empty() {
+            let globs = protected.into_iter().map(Node::string).collect();
+            let constraints = Vec::from([("protected", Node::array(globs))]);
+            objective.push(("constraints", Node::object(constraints)));
+        }
+        fields.need("atoms");
+        let graph = atoms(fields).unwrap_or_else(Node::null);
+        Node::object(Vec::from([("objective", Node::object(objective)), ("work_graph", graph)]))
+    })?;
+    Ok(AgreementProposal { plan, questions })
 }
 
 /// Keys of an atom that only a person writes.
@@ -215,192 +172,96 @@ fn schema_of(text: &str) -> Node {
     parsed.node.unwrap_or_else(Node::null)
 }
 
-struct AnswerReading<'a> {
-    answer: &'a Node,
-    faults: Vec<String>,
+/// Reads an answer: its keys, then its questions. A key that nobody knows is a fault: a mistyped one would be a missing
+/// part.
+pub(crate) fn read<T>(
+    answer: &Node,
+    may_ask: bool,
+    keys: impl FnOnce(&mut Fields<'_, '_>) -> T,
+) -> Result<(T, Vec<OpenQuestion>), Vec<String>> {
+    let mut found = Findings::default();
+    let read = Fields::open(answer, "", &mut found).map(|mut fields| {
+        let value = keys(&mut fields);
+        let mut questions: Vec<OpenQuestion> = Vec::new();
+        if may_ask {
+            questions = FieldValue::take(&mut fields, "questions").unwrap_or_default();
+        } else {
+            fields.take("questions");
+        }
+        fields.finish();
+        (value, questions)
+    });
+    let count = read.as_ref().map_or(0, |(_, questions)| questions.len());
+    if count > QUESTIONS_MAX {
+        let what =
+            format!("{count} questions, the limit is {QUESTIONS_MAX}: ask what matters most");
+        found.fault("too-many", ("/questions", answer.span), what, None);
+    }
+    let faults = found.faults.iter().chain(&found.warnings);
+    let faults: Vec<String> = faults.map(|fault| told(fault, &fault.pointer)).collect();
+    match read {
+        Some(read) if faults.is_empty() => Ok(read),
+        _ => Err(faults),
+    }
 }
 
-impl<'a> AnswerReading<'a> {
-    /// Reads an answer that has the keys of this schema.
-    fn of(answer: &'a Node, schema: &Node) -> Self {
-        let mut reading = Self { answer, faults: Vec::new() };
-        let known = schema.get("properties").and_then(Node::as_object).unwrap_or_default();
-        let known: Vec<&str> = known.iter().map(|member| &*member.key).collect();
-        reading.keys(answer, "", &known);
-        reading
-    }
+/// A fault of an answer at that place, in words for its author.
+pub fn told(fault: &Fault, at: &str) -> String {
+    let at = if at.is_empty() { String::new() } else { format!("{at}: ") };
+    let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})"));
+    let message = fault.message.replace(", kept as it is", "");
+    format!("{at}{message}{}", hint.unwrap_or_default())
+}
 
-    fn fault(&mut self, at: &str, what: &str) {
-        let at = if at.is_empty() { String::new() } else { format!("{at}: ") };
-        self.faults.push(format!("{at}{what}"));
-    }
+/// A text that may not be empty or long.
+fn limited(found: &mut Findings, at: &str, text: &str, chars_max: usize) {
+    let chars = text.trim().chars().count();
+    let what = match chars {
+        0 => "it is empty".to_owned(),
+        _ if chars > chars_max => format!("{chars} characters, the limit is {chars_max}"),
+        _ => return,
+    };
+    found.fault("too-large", (at, Default::default()), what, None);
+}
 
-    /// Unknown keys of an object are faults: a mistyped one would be a missing part.
-    fn keys(&mut self, node: &Node, at: &str, known: &[&str]) {
-        for member in node.as_object().unwrap_or_default() {
-            let key = member.key.as_str();
-            if known.contains(&key) {
-                continue;
-            }
-            let near = doc::did_you_mean(key, known.iter().copied());
-            let near = near.map(|near| format!(" ({near})"));
-            let what = format!("unknown key `{key}`{}", near.unwrap_or_default());
-            self.fault(at, &what);
-        }
+fn all_limited(found: &mut Findings, at: &str, texts: &[impl AsRef<str>], count_max: usize) {
+    if texts.len() > count_max {
+        let what = format!("{} of them, the limit is {count_max}", texts.len());
+        found.fault("too-many", (at, Default::default()), what, None);
     }
+    for (n, text) in texts.iter().enumerate() {
+        limited(found, &format!("{at}/{n}"), text.as_ref(), LINE_CHARS_MAX);
+    }
+}
 
-    /// A part that is there; `null` says nothing. A needed one that is missing is a fault.
-    fn part(&mut self, key: &str, is_needed: bool) -> Option<&'a Node> {
-        let found = self.answer.get(key).filter(|node| !node.is_null());
-        if is_needed && found.is_none() {
-            self.fault("", &format!("the key `{key}` is missing"));
-        }
-        found
-    }
+pub(crate) fn text(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
+    let (text, at) = (fields.text(key)?, fields.at(key));
+    limited(fields.found, &at, &text, WORDS_CHARS_MAX);
+    Some(text.trim().to_owned())
+}
 
-    fn is_other(&mut self, at: &str, expected: &str, found: &Node) {
-        self.fault(at, &format!("expected {expected}, found {}", found.kind_name()));
-    }
+pub(crate) fn texts(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<String> {
+    let texts: Vec<String> = FieldValue::take(fields, key).unwrap_or_default();
+    let at = fields.at(key);
+    all_limited(fields.found, &at, &texts, LIST_MAX);
+    texts.iter().map(|text| text.trim().to_owned()).collect()
+}
 
-    fn line(&mut self, node: &Node, at: &str, chars_max: usize) -> Option<String> {
-        let Some(text) = node.as_str() else {
-            self.is_other(at, "a text", node);
-            return None;
-        };
-        let text = text.trim();
-        let chars = text.chars().count();
-        if chars > chars_max {
-            let what = format!("{chars} characters, the limit is {chars_max}");
-            self.fault(at, &what);
-        } else if text.is_empty() {
-            self.fault(at, "it is empty");
-        }
-        Some(text.to_owned())
+/// The atoms of an answer, in the form of the work of a plan.
+pub(crate) fn atoms(fields: &mut Fields<'_, '_>) -> Option<Node> {
+    let node = fields.take("atoms")?;
+    let found = &mut *fields.found;
+    if node.as_array().is_none() && node.as_object().is_none() {
+        found.wrong_type("/atoms", node, "a list of atoms");
+        return None;
     }
-
-    fn text(&mut self, key: &str, is_needed: bool) -> Option<String> {
-        let node = self.part(key, is_needed)?;
-        self.line(node, &format!("/{key}"), WORDS_CHARS_MAX)
+    let count = count_of(node);
+    if count == 0 {
+        found.fault("no-atom", ("/atoms", node.span), "there is no atom".to_owned(), None);
+    } else if count > ATOMS_MAX {
+        let what = format!("{count} atoms, the limit is {ATOMS_MAX}");
+        found.fault("too-many", ("/atoms", node.span), what, None);
     }
-
-    fn object(&mut self, key: &str, is_needed: bool) -> Option<Node> {
-        let node = self.part(key, is_needed)?;
-        if node.as_object().is_none() {
-            self.is_other(&format!("/{key}"), "an object", node);
-            return None;
-        }
-        Some(node.clone())
-    }
-
-    fn texts(&mut self, key: &str, count_max: usize) -> Vec<String> {
-        let node = self.part(key, false);
-        node.map_or_else(Vec::new, |node| self.list(node, &format!("/{key}"), count_max))
-    }
-
-    fn list(&mut self, node: &Node, at: &str, count_max: usize) -> Vec<String> {
-        let Some(items) = node.as_array() else {
-            self.is_other(at, "a list of texts", node);
-            return Vec::new();
-        };
-        if items.len() > count_max {
-            let what = format!("{} of them, the limit is {count_max}", items.len());
-            self.fault(at, &what);
-            return Vec::new();
-        }
-        let mut texts = Vec::new();
-        for (n, item) in items.iter().enumerate() {
-            texts.extend(self.line(item, &format!("{at}/{n}"), LINE_CHARS_MAX));
-        }
-        texts
-    }
-
-    fn pairs(&mut self, key: &str) -> BTreeMap<String, String> {
-        let mut pairs = BTreeMap::new();
-        let Some(node) = self.object(key, false) else {
-            return pairs;
-        };
-        let members = node.as_object().unwrap_or_default();
-        if members.len() > LIST_MAX {
-            let what = format!("{} of them, the limit is {LIST_MAX}", members.len());
-            self.fault(&format!("/{key}"), &what);
-            return pairs;
-        }
-        for member in members {
-            let at = doc::pointer_push(&format!("/{key}"), &member.key);
-            let value = self.line(&member.node, &at, LINE_CHARS_MAX);
-            pairs.extend(value.map(|value| (member.key.clone(), value)));
-        }
-        pairs
-    }
-
-    fn atoms(&mut self, key: &str, is_needed: bool) -> Option<Node> {
-        let at = format!("/{key}");
-        let node = self.part(key, is_needed)?;
-        if node.as_array().is_none() && node.as_object().is_none() {
-            self.is_other(&at, "a list of atoms", node);
-            return None;
-        }
-        let count = count_of(node);
-        match count {
-            0 => self.fault(&at, "there is no atom"),
-            1..=ATOMS_MAX => {}
-            _ => self.fault(&at, &format!("{count} atoms, the limit is {ATOMS_MAX}")),
-        }
-        for fault in plan::keys_of_others(node, &at, PERSONS) {
-            let hint = fault.hint.map(|hint| format!(" ({hint})"));
-            let what = format!("{}{}", fault.message, hint.unwrap_or_default());
-            self.fault(&fault.pointer, &what);
-        }
-        Some(node.clone())
-    }
-
-    fn questions(&mut self, may_ask: bool) -> Vec<OpenQuestion> {
-        let Some(node) = self.part("questions", false).filter(|_| may_ask) else {
-            return Vec::new();
-        };
-        let Some(items) = node.as_array() else {
-            self.is_other("/questions", "a list of questions", node);
-            return Vec::new();
-        };
-        if items.len() > QUESTIONS_MAX {
-            let count = items.len();
-            let what =
-                format!("{count} questions, the limit is {QUESTIONS_MAX}: ask what matters most");
-            self.fault("/questions", &what);
-            return Vec::new();
-        }
-        let items = items.iter().enumerate();
-        items.filter_map(|(n, item)| self.question(item, n)).collect()
-    }
-
-    fn question(&mut self, node: &Node, n: usize) -> Option<OpenQuestion> {
-        let at = format!("/questions/{n}");
-        if node.as_object().is_none() {
-            self.is_other(&at, "an object", node);
-            return None;
-        }
-        self.keys(node, &at, &["question", "why", "options"]);
-        let Some(question) = node.get("question") else {
-            self.fault(&at, "the key `question` is missing");
-            return None;
-        };
-        let question = self.line(question, &format!("{at}/question"), LINE_CHARS_MAX)?;
-        let why = node.get("why").filter(|why| !why.is_null());
-        let why = why.and_then(|why| self.line(why, &format!("{at}/why"), LINE_CHARS_MAX));
-        let options = node.get("options").filter(|node| !node.is_null());
-        let options = options.map(|node| self.list(node, &format!("{at}/options"), OPTIONS_MAX));
-        Some(OpenQuestion {
-            question,
-            why: why.unwrap_or_default(),
-            options: options.unwrap_or_default(),
-        })
-    }
-
-    fn done<T>(self, made: impl FnOnce() -> T) -> Result<T, Vec<String>> {
-        if self.answer.as_object().is_none() {
-            let found = self.answer.kind_name().to_string();
-            return Err(Vec::from([format!("expected an object, found {found}")]));
-        }
-        if self.faults.is_empty() { Ok(made()) } else { Err(self.faults) }
-    }
+    found.faults.extend(plan::keys_of_others(node, "/atoms", PERSONS));
+    Some(Node::object(Vec::from([("atoms", node.clone())])))
 }

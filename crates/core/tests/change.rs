@@ -1,10 +1,15 @@
 //! Changes as data: their results, their consequences, and the reasons for refusals.
 
+use std::sync::Arc;
+
 use descent_core::{
-    change::{self, Adoption, Change, ChangeRefusal, ConstraintChange},
+    change::{self, Adoption, Change, ChangeRefusal, ConstraintChange, Redirect},
     doc::Node,
     id::{RequestId, UnixMillis},
-    state::{AtomStatus, Extra, Request, State, decode::decode, limits, objective::RequestKind},
+    state::{
+        Atom, AtomStatus, Body, Extra, Request, State, decode::decode, limits,
+        objective::RequestKind,
+    },
     step::Refusal,
 };
 use serde_json::{Value, json};
@@ -41,8 +46,7 @@ fn constraint(key: &str, value: Node) -> ConstraintChange {
 }
 
 fn constrain(state: &State, changes: &[ConstraintChange]) -> Result<Adoption, ChangeRefusal> {
-    let changes = changes.iter().cloned().map(Change::Constraint);
-    change::apply(state, &changes.collect::<Vec<_>>(), "ada", NOW)
+    change::apply(state, Change::of_constraints(state, changes)?, "ada", NOW)
 }
 
 fn stop(kind: RequestKind) -> Request {
@@ -117,15 +121,13 @@ fn with_a_group(state: &mut Value) {
 #[test]
 fn several_changes_are_one_commit_with_a_correction_a_kind() {
     let before = state(with_a_group);
-    let mut objective = (*before.objective).clone();
-    objective.goal = "it is better".to_owned();
-    let changes = [
-        Change::Objective(objective.into()),
-        Change::Constraint(constraint("max_attempts", Node::uint(4))),
-        Change::Choice("G".into(), Some("C".into())),
-        Change::Status("A".into(), AtomStatus::Pending),
-    ];
-    let made = change::apply(&before, &changes, "ada", NOW).expect("applied");
+    let limits = [constraint("max_attempts", Node::uint(4))];
+    let mut change = Change::of_constraints(&before, &limits).expect("it is read");
+    Arc::make_mut(&mut change.state.objective).goal = "it is better".to_owned();
+    choose(&mut change.state, "C");
+    let failed = change.state.atoms.get_mut("A").map(Arc::make_mut);
+    failed.and_then(Atom::task_mut).expect("a task").status = AtomStatus::Pending;
+    let made = change::apply(&before, change, "ada", NOW).expect("applied");
     assert_eq!(made.state.serial.0, before.serial.0 + 1);
     assert_eq!(
         made.effects,
@@ -152,26 +154,39 @@ fn several_changes_are_one_commit_with_a_correction_a_kind() {
 #[test]
 fn an_atom_that_is_taken_away_and_a_result_by_a_person_are_changes() {
     let before = state(with_a_group);
-    let gone = change::apply(&before, &[Change::Atom("A".into(), None)], "ada", NOW);
-    let gone = gone.expect("applied");
+    let mut change = Change::to(before.clone());
+    change.state.atoms.remove("A");
+    let gone = change::apply(&before, change, "ada", NOW).expect("applied");
     assert!(gone.state.atom(&"A".into()).is_none());
     assert!(gone.touched.atoms.contains("A"));
     assert_eq!(gone.effects, [GRAPH_REOPENED]);
-    let unknown = [Change::Choice("X".into(), None)];
-    let refused = change::apply(&before, &unknown, "ada", NOW);
-    assert!(matches!(refused, Err(ChangeRefusal::NoAtom(id)) if id == "X".into()));
 }
 
 #[test]
 fn what_stands_already_is_no_change() {
     let before = state(with_a_group);
-    let same = [
-        Change::Objective(before.objective.clone()),
-        Change::Choice("G".into(), Some("B".into())),
-        Change::Atom("C".into(), before.atom(&"C".into()).cloned()),
-    ];
-    let refused = change::apply(&before, &same, "ada", NOW);
+    let mut change = Change::to(before.clone());
+    change.state.objective = Arc::new((*before.objective).clone());
+    choose(&mut change.state, "B");
+    let same = before.atom(&"C".into()).map(|atom| Arc::new((**atom).clone()));
+    change.state.atoms.insert("C".into(), same.expect("an atom"));
+    let refused = change::apply(&before, change, "ada", NOW);
     assert!(matches!(refused, Err(ChangeRefusal::NoDifference)));
+}
+
+fn choose(state: &mut State, choice: &str) {
+    let group = state.atoms.get_mut("G").map(Arc::make_mut);
+    let Body::Any { selected, .. } = &mut group.expect("a group").body else {
+        unreachable!("a group with choices");
+    };
+    *selected = Some(choice.into());
+}
+
+/// The state without the result of X.
+fn forget(before: &State) -> Adoption {
+    let forgotten = Redirect { forgotten: vec!["X".into()], ..Redirect::default() };
+    let change = forgotten.change(before, "now").expect("a change");
+    change::apply(before, change, "ada", NOW).expect("applied")
 }
 
 /// X rang a bell outside, once; the result stands.
@@ -185,8 +200,7 @@ fn with_an_effect(state: &mut Value) {
 
 fn undo(now: &State, then: &State) -> State {
     let earlier = change::EarlierState { state: then, has_commit: &|_| true };
-    let made = change::apply(now, &[Change::Undo(&earlier)], "ada", NOW);
-    made.expect("something is undone").state
+    change::undo(now, &earlier, "ada", NOW).expect("something is undone").state
 }
 
 fn is_in_doubt(state: &State, id: &str) -> bool {
@@ -218,8 +232,7 @@ fn an_effect_that_an_undo_took_away_is_asked_about_when_its_atom_comes_back() {
 #[test]
 fn the_result_of_an_effect_outside_that_a_person_takes_out_leaves_it_in_doubt() {
     let before = state(with_an_effect);
-    let forgotten = change::apply(&before, &[Change::Binding("X".into(), None)], "ada", NOW);
-    let forgotten = forgotten.expect("applied");
+    let forgotten = forget(&before);
     let doubted = "in doubt, and not made again before `descent confirm` says so: X".to_owned();
     assert!(forgotten.effects.contains(&doubted), "the person is told");
     let forgotten = forgotten.state;
@@ -230,12 +243,10 @@ fn the_result_of_an_effect_outside_that_a_person_takes_out_leaves_it_in_doubt() 
 #[test]
 fn a_word_on_a_doubt_that_is_undone_is_asked_for_again() {
     let before = state(with_an_effect);
-    let forget = [Change::Binding("X".into(), None)];
-    let doubtful = change::apply(&before, &forget, "ada", NOW);
-    let doubtful = doubtful.expect("applied").state;
+    let doubtful = forget(&before).state;
     let attempt = &descent_core::world::earlier::doubts(&doubtful)[0].attempt;
-    let word = [Change::Resolution(attempt, change::Resolution::Done(None))];
-    let told = change::apply(&doubtful, &word, "ada", NOW).expect("applied").state;
+    let word = change::Resolution::Done(None);
+    let told = change::resolve(&doubtful, attempt, word, "ada", NOW).expect("applied").state;
     assert!(!is_in_doubt(&told, "X"));
     assert!(is_in_doubt(&undo(&told, &doubtful), "X"));
 }
@@ -269,7 +280,7 @@ fn a_doubt_of_another_goal_gets_a_number_of_its_own_in_the_trail_that_comes_back
         then["trail"] = json!([entry("failure", "E1")]);
     });
     let earlier = change::EarlierState { state: &then, has_commit: &|_| false };
-    let back = change::apply(&now, &[Change::Undo(&earlier)], "ada", NOW);
+    let back = change::undo(&now, &earlier, "ada", NOW);
     let back = back.expect("a change").state;
     let numbers: Vec<u64> = back.trail.iter().map(|entry| entry.n).collect();
     assert_eq!(numbers, [1, 2]);

@@ -7,7 +7,7 @@ mod starts;
 use std::collections::BTreeMap;
 
 use descent_core::{
-    change::{self, Adoption, ChangeRefusal, Redirect},
+    change::{self, Adoption, ChangeRefusal, ProposedRedirect, Redirect},
     doc::Fault,
     id::{AtomId, UnixMillis},
     plan,
@@ -66,9 +66,7 @@ fn id(name: &str) -> AtomId {
 }
 
 fn try_redirect(before: &State, redirect: &Redirect) -> Result<Adoption, ChangeRefusal> {
-    let changes = redirect.changes(before, &NOW.rfc3339());
-    let changes = changes.map_err(ChangeRefusal::Invalid)?;
-    change::redirect(before, &changes, Some("it was wrong"), "ada", NOW)
+    change::redirect(before, redirect, Some("it was wrong"), "ada", NOW)
 }
 
 #[track_caller]
@@ -320,4 +318,24 @@ fn a_redirect_of_more_changes_than_the_limit_is_refused() {
     let told = faults(&before, &redirect);
     assert_eq!(told.len(), 1);
     assert!(told[0].message.contains("the limit is 1000"), "{told:?}");
+}
+
+fn proposed(text: &str, may_ask: bool) -> Result<ProposedRedirect, Vec<String>> {
+    let parsed = descent_core::doc::parse(text, &Default::default());
+    ProposedRedirect::read(&parsed.node.expect("JSON"), may_ask)
+}
+
+#[test]
+fn a_proposed_change_names_what_is_another_and_one_of_nothing_is_a_fault() {
+    let text =
+        r#"{"checks": ["make test"], "remove": ["A1"], "select": {"g": "c2"}, "goal": null}"#;
+    let read = proposed(text, true).expect("it is good").redirect;
+    assert_eq!((read.checks, read.removed), (vec!["make test".to_owned()], vec![id("A1")]));
+    assert_eq!(read.selected[&id("g")], id("c2"));
+    assert_eq!(read.goal, None);
+    let none = proposed("{}", true).expect_err("nothing");
+    assert_eq!(none, ["it changes nothing, and asks nothing"]);
+    let asks = r#"{"questions": [{"question": "which?", "why": "two"}]}"#;
+    assert_eq!(proposed(asks, true).expect("a question").questions.len(), 1);
+    assert!(proposed(asks, false).is_err());
 }

@@ -1,53 +1,32 @@
-//! The changes that lead from one state to another, kind by kind. A difference of no kind decides nothing.
+//! What differs between two states, kind by kind. A difference of no kind decides nothing.
 
 use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 
-use super::{Change, ConstraintChange};
+use super::ConstraintChange;
 use crate::{
     doc,
     id::AtomId,
     state::{Atom, AtomStatus, Binding, Extra, State, limits},
 };
 
-/// All of them, of kinds that decide.
-pub fn changes(before: &State, after: &State) -> Vec<Change<'static>> {
-    let mut changes: Vec<Change<'static>> = objective(before, after).into_iter().collect();
-    changes.extend(constraints(before, after));
-    let bindings = bindings(before, after).into_iter();
-    changes.extend(bindings.map(|(id, to)| Change::Binding(id, to)));
-    let guidance = guidance(before, after).into_iter();
-    changes.extend(guidance.map(|(id, words)| Change::Guidance(id, words)));
-    changes.extend(graph(before, after).into_iter().map(|(id, is_choice)| {
-        let atom = after.atom(&id);
-        if is_choice {
-            Change::Choice(id, atom.and_then(|atom| atom.selected()).cloned())
-        } else {
-            Change::Atom(id, atom.cloned())
-        }
-    }));
-    let statuses = statuses(before, after).into_iter();
-    changes.extend(statuses.map(|(id, status)| Change::Status(id, status)));
-    changes
-}
-
-pub(super) fn objective(before: &State, after: &State) -> Option<Change<'static>> {
+/// Whether anything of the objective but its constraints is another.
+pub(super) fn is_other_objective(before: &State, after: &State) -> bool {
     let bare = |state: &State| {
         let mut objective = (*state.objective).clone();
         objective.constraints = Default::default();
         objective.extra = Extra::default();
         doc::canonical(&objective.node().without_notes())
     };
-    (bare(before) != bare(after)).then(|| Change::Objective(Arc::clone(&after.objective)))
+    bare(before) != bare(after)
 }
 
-pub(super) fn constraints(before: &State, after: &State) -> Vec<Change<'static>> {
+pub(super) fn constraints(before: &State, after: &State) -> Vec<ConstraintChange> {
     let nodes = [before, after].map(|state| state.objective.constraints.node());
     let rules = limits::all().into_iter();
     let changed = rules.filter_map(|rule| {
         let [old, new] = nodes.each_ref().map(|node| limits::at(node, &rule.key));
         let is_other = old.map(doc::canonical) != new.map(doc::canonical);
-        is_other
-            .then(|| Change::Constraint(ConstraintChange { key: rule.key, value: new.cloned() }))
+        is_other.then(|| ConstraintChange { key: rule.key, value: new.cloned() })
     });
     changed.collect()
 }
@@ -81,21 +60,18 @@ pub(super) fn guidance(before: &State, after: &State) -> Vec<(AtomId, Vec<String
     changed.collect()
 }
 
-/// Atoms that differ, each with whether only its choice does. Words of a person to an atom are no change of it.
-pub(super) fn graph(before: &State, after: &State) -> Vec<(AtomId, bool)> {
+/// Atoms that differ. Words of a person to an atom are no change of it.
+pub(super) fn graph(before: &State, after: &State) -> Vec<AtomId> {
     let (old, new) = (before.all_atoms(), after.all_atoms());
     let ids: BTreeSet<&AtomId> = old.keys().chain(new.keys()).copied().collect();
-    let changed = ids.into_iter().filter_map(|id| {
-        let (Some(was), Some(is)) = (old.get(id), new.get(id)) else {
-            return Some((id.clone(), false));
-        };
-        if Arc::ptr_eq(was, is) {
-            return None;
+    let is_other = |id: &&AtomId| match (old.get(*id), new.get(*id)) {
+        (Some(was), Some(is)) => {
+            let is_same = || shape(was) == shape(is) && was.selected() == is.selected();
+            !Arc::ptr_eq(was, is) && !is_same()
         }
-        let is_choice = shape(was) == shape(is);
-        (!is_choice || was.selected() != is.selected()).then(|| (id.clone(), is_choice))
-    });
-    changed.collect()
+        _ => true,
+    };
+    ids.into_iter().filter(is_other).cloned().collect()
 }
 
 /// Whether two records of an atom differ in known keys, beside what was tried and a person's words to it.

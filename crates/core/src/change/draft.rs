@@ -7,13 +7,13 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Adoption, Change, between, corrections, kinds::atom_mut, lost_lines};
+use super::{Adoption, Change, ChangeRefusal, between, corrections, kinds::atom_mut, lost_lines};
 use crate::{
     event::Event,
     graph::{Graph, Ix, active},
     id::{AtomId, AttemptId, Epoch, UnixMillis},
     state::{
-        AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText, State,
+        Atom, AtomStatus, Binding, ChangeGrant, Correction, Entry, EntryKind, MeasureText, State,
         atom_order,
         encode::ChangeSet,
         limits,
@@ -138,7 +138,7 @@ impl<'d> Draft<'d> {
             }
         }
         self.start_changed(before);
-        if between::objective(before, &self.state).is_some() {
+        if between::is_other_objective(before, &self.state) {
             self.objective_changed(before);
         }
         let changes = between::constraints(before, &self.state);
@@ -171,20 +171,43 @@ impl<'d> Draft<'d> {
         self.count_pass(known);
     }
 
-    /// Records changes by command of keys that no other correction tells of, such as `touches`.
-    pub(super) fn other_keys_changed(&mut self, before: &State, changes: &[Change<'_>]) {
-        let told = between::graph(before, &self.state);
-        let is_told = |id: &AtomId| told.iter().any(|(told, _)| told == id);
-        let mut changed = Vec::new();
-        for change in changes {
-            let Change::Atom(id, Some(wanted)) = change else {
-                continue;
-            };
-            let known = before.atom(id).filter(|_| !is_told(id));
-            if known.is_some_and(|known| between::other_keys(known, wanted)) {
-                changed.push(id);
-            }
+    /// Makes a change. `check` looks at the state as it is wanted, before anything follows from it.
+    pub(super) fn make(
+        &mut self,
+        change: Change,
+        check: impl FnOnce(&State) -> Result<(), ChangeRefusal>,
+    ) -> Result<(), ChangeRefusal> {
+        let wanted = State { serial: self.state.serial, ..change.state };
+        let before = core::mem::replace(&mut self.state, wanted);
+        let wanted = self.state.clone();
+        let is_moved =
+            before.objective.constraints.workspace() != wanted.objective.constraints.workspace();
+        if is_moved && wanted.run.id.is_some() {
+            return Err(ChangeRefusal::WorkspaceIsFixed);
         }
+        self.removed = change.removed;
+        let known = self.corrections();
+        if ChangeSet::between(&before, &wanted) != ChangeSet::default() {
+            check(&wanted)?;
+            self.follow(&before);
+            self.other_keys_changed(&before, &wanted);
+        }
+        let is_alone = self.corrections() == known;
+        self.retry(change.retried, is_alone);
+        self.unblock(&change.unblocked);
+        Ok(())
+    }
+
+    /// Records changes by command of keys that no other correction tells of, such as `touches`.
+    fn other_keys_changed(&mut self, before: &State, wanted: &State) {
+        let told = between::graph(before, &self.state);
+        let all = wanted.all_atoms();
+        let is_other = |(id, is): &(&AtomId, &Arc<Atom>)| {
+            let was = before.atom(id).filter(|was| !Arc::ptr_eq(was, is) && !told.contains(id));
+            was.is_some_and(|was| between::other_keys(was, is))
+        };
+        let changed = all.iter().map(|(id, atom)| (*id, *atom)).filter(is_other);
+        let changed: Vec<&AtomId> = changed.map(|(id, _)| id).collect();
         let known = self.corrections();
         let changed = corrections::atoms(before, &self.state, &changed);
         self.correct_all(CorrectionType::DagAdjustment, changed);
@@ -245,9 +268,9 @@ impl<'d> Draft<'d> {
         self.correct(CorrectionType::ObjectiveChange, what).trail_cleared = Some(true);
     }
 
-    fn graph_changed(&mut self, before: &State, changes: &[(AtomId, bool)]) {
+    fn graph_changed(&mut self, before: &State, changes: &[AtomId]) {
         let (mut added, mut removed, mut changed) = (Vec::new(), Vec::new(), Vec::new());
-        for (id, _) in changes {
+        for id in changes {
             match (before.atom(id), self.state.atom(id)) {
                 (None, _) => added.push(id),
                 (Some(_), None) => removed.push(id),

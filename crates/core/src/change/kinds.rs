@@ -2,16 +2,15 @@
 //!
 //! Not here: the consequences, which are drawn afterwards (`draft`).
 
-use alloc::{boxed::Box, string::String, sync::Arc, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 use core::fmt;
 
 use crate::{
     doc::{Fault, Node},
     event::Event,
-    id::{AtomId, AttemptId, CommitId, TreeId},
+    id::{AtomId, CommitId, TreeId},
     state::{
-        Atom, AtomStatus, Binding, Body, Constraints, CorrectionRecord, FreeValue, Objective,
-        StartedFrom, State,
+        Atom, Constraints, CorrectionRecord, StartedFrom, State,
         encode::ChangeSet,
         fields::Findings,
         law::BlockedRecord,
@@ -21,37 +20,34 @@ use crate::{
     verdict::assertions::Assertion,
 };
 
-/// One change. `None` takes away.
+/// A change that a person wants: the state as it shall be, and what a state does not say.
 #[derive(Debug, Clone)]
-pub enum Change<'a> {
-    /// Everything of the objective but its constraints.
-    Objective(Arc<Objective>),
-    Constraint(ConstraintChange),
-    /// An atom with its specification, prerequisites and parts. A result that is taken out of a file opens its atom.
-    Atom(AtomId, Option<Arc<Atom>>),
-    /// The choice of a group.
-    Choice(AtomId, Option<AtomId>),
-    /// A result by a person.
-    Binding(AtomId, Option<Arc<Binding>>),
-    Status(AtomId, AtomStatus),
-    /// An atom goes, with its result.
-    Removal(AtomId),
-    /// The failures of a task count no more.
-    Retry(AtomId),
-    /// Planners may propose it again.
-    Unblock(BlockedRecord),
-    /// The plan that was taken in: what the next one is compared with. By itself it is no difference.
-    Plan(Arc<FreeValue>),
-    /// Another start, from which the result is made anew.
-    Start(StartedFrom),
-    /// All that a person says to a task.
-    Guidance(AtomId, Vec<String>),
-    /// An answer to an assertion.
-    Answer(&'a Answer<'a>),
-    /// An answer about an effect in doubt.
-    Resolution(&'a AttemptId, Resolution<'a>),
-    /// Back to an earlier state.
-    Undo(&'a EarlierState<'a>),
+pub struct Change {
+    pub state: State,
+    /// Atoms that go, with their results.
+    pub removed: BTreeSet<AtomId>,
+    /// Tasks whose failures count no more.
+    pub retried: Vec<AtomId>,
+    /// Tools and targets that planners may propose again.
+    pub unblocked: Vec<BlockedRecord>,
+}
+
+impl Change {
+    /// A change to that state, and nothing beside it.
+    pub fn to(state: State) -> Self {
+        Self { state, removed: BTreeSet::new(), retried: Vec::new(), unblocked: Vec::new() }
+    }
+
+    /// Other constraints.
+    pub fn of_constraints(
+        before: &State,
+        changes: &[ConstraintChange],
+    ) -> Result<Self, ChangeRefusal> {
+        let mut state = before.clone();
+        let constraints = constraints_with(&before.objective.constraints, changes)?;
+        Arc::make_mut(&mut state.objective).constraints = constraints;
+        Ok(Self::to(state))
+    }
 }
 
 /// A person's answer to an assertion.
@@ -170,37 +166,6 @@ impl ConstraintChange {
     }
 }
 
-/// Gives the number of changes that were made here.
-pub(super) fn set(state: &mut State, changes: &[Change<'_>]) -> Result<usize, ChangeRefusal> {
-    let mut made = constraints(state, changes)?;
-    for change in changes {
-        made += usize::from(one(state, change)?);
-    }
-    Ok(made)
-}
-
-/// All of them at once, since they may be valid only together.
-fn constraints(state: &mut State, changes: &[Change<'_>]) -> Result<usize, ChangeRefusal> {
-    let changes = changes.iter().filter_map(|change| {
-        let Change::Constraint(change) = change else {
-            return None;
-        };
-        Some(change)
-    });
-    let changes: Vec<&ConstraintChange> = changes.collect();
-    let made = changes.len();
-    if made == 0 {
-        return Ok(0);
-    }
-    let before = &state.objective.constraints;
-    let after = constraints_with(before, changes)?;
-    if state.run.id.is_some() && after.workspace() != before.workspace() {
-        return Err(ChangeRefusal::WorkspaceIsFixed);
-    }
-    Arc::make_mut(&mut state.objective).constraints = after;
-    Ok(made)
-}
-
 /// Constraints with changes applied; the last change of a key counts.
 pub fn constraints_with<'c>(
     constraints: &Constraints,
@@ -212,57 +177,6 @@ pub fn constraints_with<'c>(
     }
     let read = Constraints::read(&node, "", &mut Findings::default());
     read.ok_or(ChangeRefusal::Unreadable)
-}
-
-/// Whether it is a change of this kind.
-fn one(state: &mut State, change: &Change<'_>) -> Result<bool, ChangeRefusal> {
-    match change {
-        Change::Objective(objective) => {
-            let mut objective = (**objective).clone();
-            objective.constraints = state.objective.constraints.clone();
-            state.objective = Arc::new(objective);
-        }
-        Change::Atom(id, Some(atom)) => put_atom(state, id, atom),
-        Change::Atom(id, None) | Change::Removal(id) => {
-            state.atoms.remove(id);
-            state.bindings.remove(id);
-        }
-        Change::Choice(group, to) => {
-            let atom = atom_mut(state, group)?;
-            if let Body::Any { selected, .. } = &mut atom.body {
-                selected.clone_from(to);
-            }
-        }
-        Change::Binding(id, Some(binding)) => {
-            state.atoms.remove(id);
-            state.bindings.insert(id.clone(), Arc::clone(binding));
-        }
-        Change::Binding(id, None) => {
-            let result = state.bindings.remove(id);
-            state.atoms.extend(result.map(|result| (id.clone(), Arc::clone(&result.of))));
-        }
-        Change::Plan(plan) => state.plan = Some(Arc::clone(plan)),
-        Change::Start(start) => set_start(state, start),
-        Change::Guidance(id, words) => {
-            if let Some(task) = atom_mut(state, id)?.task_mut() {
-                Arc::make_mut(&mut task.spec).guidance.clone_from(words);
-            }
-        }
-        Change::Status(id, status) => {
-            if let Some(task) = atom_mut(state, id)?.task_mut() {
-                task.status = status.clone();
-            }
-        }
-        Change::Constraint(_)
-        | Change::Retry(_)
-        | Change::Unblock(_)
-        | Change::Answer(_)
-        | Change::Resolution(..)
-        | Change::Undo(_) => {
-            return Ok(false);
-        }
-    }
-    Ok(true)
 }
 
 /// Puts an atom where it stands: by itself, or in its result.
@@ -288,7 +202,7 @@ pub(super) fn atom_mut<'s>(
 }
 
 /// Puts the run on that start. The tree is the start's until the loop has rebuilt it.
-fn set_start(state: &mut State, start: &StartedFrom) {
+pub(super) fn set_start(state: &mut State, start: &StartedFrom) {
     let run = Arc::make_mut(&mut state.run);
     run.head = Some(start.commit.clone());
     run.started_from = Some(start.clone());

@@ -4,26 +4,21 @@
 
 mod graph;
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
 use super::{
-    Adoption, Change, ChangeRefusal, ConstraintChange,
+    Adoption, Change, ChangeRefusal, ConstraintChange, constraints_with,
     draft::{Draft, FLIGHT_ENDS},
-    make, unblock,
+    drawn,
+    kinds::set_start,
+    unblock,
 };
 use crate::{
     doc::{self, Fault, Node, did_you_mean},
     graph::validate,
     id::{AtomId, UnixMillis},
     plan as agreement,
-    proposal::Clarification,
+    proposal::{self, Clarification, OpenQuestion},
     state::{
         Atom, AtomStatus, Binding, Objective, StartedFrom, State,
         binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
@@ -100,22 +95,15 @@ impl Redirect {
             + usize::from(self.start.is_some())
     }
 
-    /// The changes that it means for that state, at that time; or all of its faults, with places in the state.
-    pub fn changes(&self, state: &State, at: &str) -> Result<Vec<Change<'static>>, Vec<Fault>> {
+    /// The change that it means for that state, at that time; or all of its faults, with places in the state.
+    pub fn change(&self, state: &State, at: &str) -> Result<Change, Vec<Fault>> {
         let count = self.count();
         if count > CHANGES_MAX {
             let message = format!("{count} changes in one redirect, the limit is {CHANGES_MAX}");
             return Err(Vec::from([Fault::at("too-many", "", message, None)]));
         }
-        let mut reading = Reading {
-            redirect: self,
-            state,
-            at,
-            gone: BTreeSet::new(),
-            changes: Vec::new(),
-            faults: Vec::new(),
-        };
-        reading.plan();
+        let change = Change::to(state.clone());
+        let mut reading = Reading { redirect: self, state, at, change, faults: Vec::new() };
         reading.start();
         reading.remove();
         reading.objective();
@@ -123,15 +111,58 @@ impl Redirect {
         reading.graph();
         reading.retries();
         reading.unblocked();
-        if reading.faults.is_empty() { Ok(reading.changes) } else { Err(reading.faults) }
+        reading.plan();
+        if reading.faults.is_empty() { Ok(reading.change) } else { Err(reading.faults) }
     }
 }
 
-/// The state after a redirect, as one commit: the changes are made, all that is in flight ends, and its results come too
+/// A change that an agent proposes, and asks about.
+#[derive(Debug)]
+pub struct ProposedRedirect {
+    /// Without its atoms.
+    pub redirect: Redirect,
+    /// New atoms, in the form of a plan without an objective.
+    pub atoms: Option<Node>,
+    pub questions: Vec<OpenQuestion>,
+}
+
+impl ProposedRedirect {
+    /// Reads an answer. `may_ask` tells whether its questions are heeded.
+    ///
+    /// # Errors
+    /// Every fault of the form, in words that its author can mend it by.
+    pub fn read(answer: &Node, may_ask: bool) -> Result<Self, Vec<String>> {
+        let ((redirect, atoms), questions) = proposal::read(answer, may_ask, |fields| {
+            let ids = |texts: Vec<String>| texts.into_iter().map(AtomId::new).collect();
+            let atoms = proposal::atoms(fields);
+            let redirect = Redirect {
+                goal: proposal::text(fields, "goal"),
+                deliverables: proposal::text(fields, "deliverables"),
+                definition_of_done: proposal::text(fields, "definition_of_done"),
+                checks: proposal::texts(fields, "checks"),
+                more_checks: proposal::texts(fields, "add_checks"),
+                into: proposal::text(fields, "into").map(AtomId::new),
+                removed: ids(proposal::texts(fields, "remove")),
+                selected: FieldValue::take(fields, "select").unwrap_or_default(),
+                retried: ids(proposal::texts(fields, "retry")),
+                ..Redirect::default()
+            };
+            (redirect, atoms)
+        })?;
+        let is_empty = redirect.is_empty() && redirect.into.is_none() && atoms.is_none();
+        if is_empty && questions.is_empty() {
+            return Err(Vec::from(["it changes nothing, and asks nothing".to_owned()]));
+        }
+        let atoms = atoms.map(|graph| Node::object(Vec::from([("work_graph", graph)])));
+        Ok(Self { redirect, atoms, questions })
+    }
+}
+
+/// The state after a redirect, as one commit: the change is made, all that is in flight ends, and its results come too
 /// late.
 pub fn redirect(
     before: &State,
-    changes: &[Change<'_>],
+    redirect: &Redirect,
     reason: Option<&str>,
     by: &str,
     now: UnixMillis,
@@ -142,16 +173,18 @@ pub fn redirect(
     state.serial = before.serial;
     let mut draft = Draft::new(state, by, now);
     draft.reason = reason;
+    let change = redirect.change(&draft.state, &draft.at).map_err(ChangeRefusal::Invalid)?;
     let in_flight = before.run.in_flight.iter();
     let mut in_flight: Vec<AtomId> = in_flight.map(|intent| intent.atom.clone()).collect();
     in_flight.sort();
     in_flight.dedup();
     draft.follows_for(FLIGHT_ENDS, &in_flight);
-    make(&mut draft, changes, check)?;
-    Arc::make_mut(&mut draft.state.run).agree_anew();
-    draft.measure();
-    let what = draft.description();
-    let mut adoption = draft.close(Some(before), what);
+    let mut adoption = drawn(draft, before, |draft| {
+        draft.make(change, check)?;
+        Arc::make_mut(&mut draft.state.run).agree_anew();
+        draft.measure();
+        Ok(())
+    })?;
     adoption.events.splice(0..0, ended.events);
     Ok(adoption)
 }
@@ -184,13 +217,19 @@ pub fn is_redirect_open(state: &State) -> bool {
 
 /// Checks a state as if it were read from a file.
 pub(super) fn check(after: &State) -> Result<(), ChangeRefusal> {
-    let decoded = decode(StateText::of(after).text(after).as_bytes());
+    let faults = faults_of(after, true);
+    if faults.is_empty() { Ok(()) } else { Err(ChangeRefusal::Invalid(faults)) }
+}
+
+/// The faults of a state that no text was read for, with what stops a run where `is_gated`.
+pub fn faults_of(state: &State, is_gated: bool) -> Vec<Fault> {
+    let decoded = decode(StateText::of(state).text(state).as_bytes());
     let mut faults = decoded.faults;
     if let (Some(state), Some(root)) = (&decoded.state, &decoded.root) {
         faults.extend(validate::check(state, root));
-        faults.extend(validate::gate(state, root));
+        faults.extend(is_gated.then(|| validate::gate(state, root)).into_iter().flatten());
     }
-    if faults.is_empty() { Ok(()) } else { Err(ChangeRefusal::Invalid(faults)) }
+    faults
 }
 
 /// A redirect on its way to changes.
@@ -198,9 +237,8 @@ struct Reading<'r> {
     redirect: &'r Redirect,
     state: &'r State,
     at: &'r str,
-    /// The atoms that it takes out: nothing else of it may be about them.
-    gone: BTreeSet<AtomId>,
-    changes: Vec<Change<'static>>,
+    /// The atoms that it takes out are in it already: nothing else may be about them.
+    change: Change,
     faults: Vec<Fault>,
 }
 
@@ -216,13 +254,13 @@ impl Reading<'_> {
         };
         let known = self.state.run.started_from.as_ref();
         if known.is_none_or(|known| known.commit != start.commit) {
-            self.changes.push(Change::Start(start.clone()));
+            set_start(&mut self.change.state, start);
         }
     }
 
     fn objective(&mut self) {
         let redirect = self.redirect;
-        let mut objective: Objective = (*self.state.objective).clone();
+        let mut objective: Objective = (*self.change.state.objective).clone();
         if !redirect.checks.is_empty() {
             objective.base_case = None;
         }
@@ -242,18 +280,19 @@ impl Reading<'_> {
                 field.clone_from(text);
             }
         }
-        if doc::canonical(&objective.node()) != doc::canonical(&self.state.objective.node()) {
-            self.changes.push(Change::Objective(Arc::new(objective)));
+        if let Ok(constraints) = constraints_with(&objective.constraints, &redirect.constraints) {
+            objective.constraints = constraints;
         }
-        let constraints = redirect.constraints.iter().cloned();
-        self.changes.extend(constraints.map(Change::Constraint));
+        if doc::canonical(&objective.node()) != doc::canonical(&self.state.objective.node()) {
+            self.change.state.objective = Arc::new(objective);
+        }
     }
 
     fn results(&mut self) {
         let (redirect, state) = (self.redirect, self.state);
         for id in &redirect.forgotten {
-            if state.bindings.contains_key(id) && !self.gone.contains(id) {
-                self.changes.push(Change::Binding(id.clone(), None));
+            if state.bindings.contains_key(id) && !self.change.removed.contains(id) {
+                self.take_result(id);
             } else if let Some(atom) = self.atom(id) {
                 let hint = match atom.task() {
                     Some(_) => {
@@ -271,8 +310,8 @@ impl Reading<'_> {
             };
             match binding(state, id, atom, text, self.at) {
                 Some(binding) => {
-                    let change = Change::Binding(id.clone(), Some(Arc::new(binding)));
-                    self.changes.push(change);
+                    self.change.state.atoms.remove(id);
+                    self.change.state.bindings.insert(id.clone(), Arc::new(binding));
                 }
                 None => {
                     let bytes = text.len();
@@ -315,7 +354,7 @@ impl Reading<'_> {
                 Some((message, hint)) => {
                     self.fault("not-failed", &place(id), message, Some(&hint));
                 }
-                None => self.changes.push(Change::Retry(id.clone())),
+                None => self.change.retried.push(id.clone()),
             }
         }
     }
@@ -324,19 +363,23 @@ impl Reading<'_> {
         let (redirect, state) = (self.redirect, self.state);
         for text in &redirect.unblocked {
             match unblock::named(state, text) {
-                Ok(named) => {
-                    let named = named.into_iter().cloned();
-                    self.changes.extend(named.map(Change::Unblock));
-                }
+                Ok(named) => self.change.unblocked.extend(named.into_iter().cloned()),
                 Err(fault) => self.faults.push(fault),
             }
         }
     }
 
+    /// Takes a result out: its atom is open again.
+    fn take_result(&mut self, id: &AtomId) {
+        let result = self.change.state.bindings.remove(id);
+        let atom = result.map(|result| (id.clone(), Arc::clone(&result.of)));
+        self.change.state.atoms.extend(atom);
+    }
+
     /// The atom, or a fault that names the nearest one.
     fn atom(&mut self, id: &AtomId) -> Option<Arc<Atom>> {
         let state = self.state;
-        if self.gone.contains(id) {
+        if self.change.removed.contains(id) {
             let message = format!("{id} is taken out by this redirect");
             let hint = "leave out one of the two";
             self.fault("taken-out", &place(id), message, Some(hint));

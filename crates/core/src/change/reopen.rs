@@ -5,10 +5,7 @@
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
-use super::{
-    Change,
-    draft::{Draft, GRAPH_REOPENED},
-};
+use super::draft::{Draft, GRAPH_REOPENED};
 use crate::{
     id::{AtomId, CommitId},
     state::{
@@ -110,18 +107,11 @@ impl Draft<'_> {
         self.correct(CorrectionType::Guidance, text);
     }
 
-    /// Forgets failures, as changes ask for. `is_alone` if no other change counted the pass.
-    pub(super) fn retry(&mut self, changes: &[Change<'_>], is_alone: bool) {
-        let retried = changes.iter().filter_map(|change| {
-            let Change::Retry(id) = change else {
-                return None;
-            };
-            Some(id)
-        });
-        let mut retried: Vec<&AtomId> = retried.collect();
+    /// Forgets failures. `is_alone` if no other change counted the pass.
+    pub(super) fn retry(&mut self, mut retried: Vec<AtomId>, is_alone: bool) {
         retried.dedup();
         retried.retain(|id| {
-            let atom = self.state.atoms.get_mut(*id);
+            let atom = self.state.atoms.get_mut(id);
             let Some(task) = atom.and_then(|atom| Arc::make_mut(atom).task_mut()) else {
                 return false;
             };
@@ -132,7 +122,7 @@ impl Draft<'_> {
             has_failed
         });
         let known = self.corrections();
-        let lists = [("to be tried again:", retried)];
+        let lists = [("to be tried again:", retried.iter().collect())];
         self.correct_atoms(CorrectionType::Resolution, &lists);
         if is_alone {
             self.count_pass(known);

@@ -2,12 +2,12 @@
 //!
 //! Invariant: an instruction is the same changes that an edit of the file makes, with the same consequences.
 
-use alloc::{borrow::ToOwned, collections::BTreeSet, format, string::String, vec::Vec};
+use alloc::{borrow::ToOwned, collections::BTreeSet, format, sync::Arc, vec::Vec};
 
 use super::{
     Adoption, Change, ChangeRefusal, Redirect,
     draft::Draft,
-    make,
+    drawn,
     redirect::{check, no_such_atom, place},
 };
 use crate::{
@@ -15,7 +15,7 @@ use crate::{
     graph::Ix,
     id::{AtomId, UnixMillis},
     state::{
-        AtomStatus, State, Task,
+        Atom, AtomStatus, State, Task,
         atom::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX},
         binding::SKIPPED,
     },
@@ -48,7 +48,7 @@ pub fn steer(
         _ => named(&world, atoms, steering).map_err(ChangeRefusal::Invalid)?,
     };
     let mut draft = Draft::new(before.clone(), by, now);
-    let changes = match steering {
+    let change = match steering {
         Steering::Guide(words) => guidance(before, words, &targets),
         Steering::Skip => {
             let text = reason.map_or_else(|| SKIPPED.to_owned(), |why| format!("{SKIPPED}: {why}"));
@@ -57,18 +57,16 @@ pub fn steer(
                 results: targets.into_iter().map(result).collect(),
                 ..Redirect::default()
             };
-            redirect.changes(before, &draft.at)
+            redirect.change(before, &draft.at)
         }
         Steering::Retry => {
             let redirect = Redirect { retried: targets, ..Redirect::default() };
-            redirect.changes(before, &draft.at)
+            redirect.change(before, &draft.at)
         }
     };
-    let changes = changes.map_err(ChangeRefusal::Invalid)?;
+    let change = change.map_err(ChangeRefusal::Invalid)?;
     draft.reason = reason;
-    make(&mut draft, &changes, check)?;
-    let what = draft.description();
-    Ok(draft.close(Some(before), what))
+    drawn(draft, before, |draft| draft.make(change, check))
 }
 
 /// The atoms that ask for guidance; else the one that an agent could not do without an answer.
@@ -163,11 +161,7 @@ fn is_open_task(world: &World, x: Ix) -> bool {
     atom.is_some_and(|atom| atom.task().is_some() && atom.kids().is_empty())
 }
 
-fn guidance(
-    state: &State,
-    words: &str,
-    targets: &[AtomId],
-) -> Result<Vec<Change<'static>>, Vec<Fault>> {
+fn guidance(state: &State, words: &str, targets: &[AtomId]) -> Result<Change, Vec<Fault>> {
     let words = words.trim();
     let length = words.chars().count();
     if length > GUIDANCE_CHARS_MAX {
@@ -175,20 +169,22 @@ fn guidance(
         let hint = "put the rest into a file of the project, and name that file";
         return Err(Vec::from([Fault::at("too-large", "", message, Some(hint))]));
     }
-    let (mut changes, mut faults) = (Vec::new(), Vec::new());
+    let (mut change, mut faults) = (Change::to(state.clone()), Vec::new());
     for id in targets {
-        let task = state.atoms.get(id).and_then(|atom| atom.task());
-        let mut all: Vec<String> = task.map_or_else(Vec::new, |task| task.spec.guidance.clone());
-        if all.iter().any(|known| known == words) {
+        let atom = change.state.atoms.get_mut(id).map(Arc::make_mut);
+        let Some(task) = atom.and_then(Atom::task_mut) else {
+            continue;
+        };
+        if task.spec.guidance.iter().any(|known| known == words) {
             continue;
         }
+        let all = &mut Arc::make_mut(&mut task.spec).guidance;
         all.push(words.to_owned());
         if all.len() > GUIDANCE_MAX {
             let message = format!("{id} has {GUIDANCE_MAX} pieces of guidance, the limit");
             let hint = "say in one what several say: descent edit";
             faults.push(Fault::at("too-many", &place(id), message, Some(hint)));
         }
-        changes.push(Change::Guidance(id.clone(), all));
     }
-    if faults.is_empty() { Ok(changes) } else { Err(faults) }
+    if faults.is_empty() { Ok(change) } else { Err(faults) }
 }

@@ -5,7 +5,7 @@
 
 use alloc::{borrow::ToOwned, format, string::String, sync::Arc, vec::Vec};
 
-use super::{Change, draft::Draft};
+use super::draft::Draft;
 use crate::{
     doc::Fault,
     state::{
@@ -44,15 +44,8 @@ pub(super) fn named<'s>(state: &'s State, text: &str) -> Result<Vec<&'s BlockedR
 }
 
 impl Draft<'_> {
-    /// Takes entries out, as changes ask for.
-    pub(super) fn unblock(&mut self, changes: &[Change<'_>]) {
-        let wanted = changes.iter().filter_map(|change| {
-            let Change::Unblock(one) = change else {
-                return None;
-            };
-            Some(one)
-        });
-        let wanted: Vec<&BlockedRecord> = wanted.collect();
+    /// Takes entries out.
+    pub(super) fn unblock(&mut self, wanted: &[BlockedRecord]) {
         let Some(law) = self.state.run.law.as_ref() else {
             return;
         };
@@ -169,8 +162,7 @@ mod tests {
             ..LawRecord::default()
         });
         let order = Redirect { unblocked: Vec::from([text.to_owned()]), ..Redirect::default() };
-        let changes = order.changes(&state, "").expect("it is blocked");
-        let done = redirect(&state, &changes, None, "ada", UnixMillis(0)).expect("a change");
+        let done = redirect(&state, &order, None, "ada", UnixMillis(0)).expect("a change");
         let mut law = done.state.run.law.clone().expect("a law");
         assert_eq!(law.point, Some(point(Directive::Refine)));
         blocks::block(&mut law, &point(next));

@@ -357,7 +357,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        change::{Change, apply},
+        change::undo,
         id::{Digest, UnixMillis},
         state::decode::decode,
         world::earlier,
@@ -393,8 +393,7 @@ mod tests {
             });
         });
         let earlier = EarlierState { state: &then, has_commit: &|_| false };
-        let change = [Change::Undo(&earlier)];
-        let back = apply(&now, &change, "ada", UnixMillis(1_000));
+        let back = undo(&now, &earlier, "ada", UnixMillis(1_000));
         let back = back.expect("a change").state;
         let doubts = earlier::doubts(&back);
         let doubt = doubts.first().expect("a doubt");

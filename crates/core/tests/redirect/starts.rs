@@ -1,7 +1,7 @@
 //! Another start: failures and refutations are forgotten, results are carried, and what happened outside stays.
 
 use descent_core::{
-    change::{self, Change, ConstraintChange, EarlierState, Redirect},
+    change::{self, Change, ChangeRefusal, ConstraintChange, EarlierState, Redirect},
     doc,
     id::{CommitId, TreeId},
     state::{AtomStatus, StartedFrom, State, fields::Extra, limits, record::CorrectionType},
@@ -104,7 +104,8 @@ fn what_happened_outside_is_settled_whatever_its_inputs_become() {
 fn the_same_start_is_no_change() {
     let before = begun();
     let redirect = Redirect { start: Some(start("old")), ..Redirect::default() };
-    assert_eq!(redirect.changes(&before, "").map(|changes| changes.len()), Ok(0));
+    let refused = change::redirect(&before, &redirect, None, "ada", NOW);
+    assert!(matches!(refused, Err(ChangeRefusal::NoDifference)));
 }
 
 #[test]
@@ -113,8 +114,7 @@ fn an_undo_goes_back_to_the_earlier_start_with_what_was_refuted_there() {
     let after = moved(&before);
     let back = |has_commit: &dyn Fn(&CommitId) -> bool| {
         let earlier = EarlierState { state: &before, has_commit };
-        let change = [Change::Undo(&earlier)];
-        change::apply(&after, &change, "ada", NOW).expect("an undo").state
+        change::undo(&after, &earlier, "ada", NOW).expect("an undo").state
     };
     let undone = back(&|_| true);
     assert_eq!(undone.run.started_from, before.run.started_from);
@@ -137,7 +137,7 @@ fn a_tree_with_a_result_that_is_undone_or_asked_for_in_another_way_is_not_delive
     let now = begun();
     assert_eq!(now.run.verdicts.len(), 1);
     let earlier = EarlierState { state: &then, has_commit: &|_| true };
-    let undone = change::apply(&now, &[Change::Undo(&earlier)], "ada", NOW).expect("an undo");
+    let undone = change::undo(&now, &earlier, "ada", NOW).expect("an undo");
     assert!(undone.state.run.verdicts.is_empty());
 
     // The kept verdict is on a tree with the choice `left`.
@@ -152,8 +152,10 @@ fn a_tree_with_a_result_that_is_undone_or_asked_for_in_another_way_is_not_delive
         let mut atom = now.atom(&id(name)).expect("an atom").as_ref().clone();
         let spec = atom.task_mut().map(|task| std::sync::Arc::make_mut(&mut task.spec));
         spec.expect("a task").action = None;
-        let atom = Change::Atom(id(name), Some(std::sync::Arc::new(atom)));
-        let changed = change::apply(&now, &[atom], "ada", NOW).expect("a change");
+        let mut wanted = now.clone();
+        let result = wanted.bindings.get_mut(&id(name)).map(std::sync::Arc::make_mut);
+        result.expect("a result").of = std::sync::Arc::new(atom);
+        let changed = change::apply(&now, Change::to(wanted), "ada", NOW).expect("a change");
         changed.state.run.verdicts.len()
     };
     assert_eq!(["made", "left", "right"].map(asked_anew), [0, 0, 1]);
@@ -167,8 +169,8 @@ fn another_setup_forgets_refutations_and_opens_what_failed() {
         let rule = limits::all().into_iter().find(|rule| rule.key == key).expect("a constraint");
         let value = doc::parse_bytes(value.to_string().as_bytes(), &doc::Limits::default()).node;
         let change = ConstraintChange::new(&rule, value.expect("a value")).expect("it fits");
-        let changes = [Change::Constraint(change)];
-        let after = change::apply(&before, &changes, "ada", NOW).expect("a change").state;
+        let change = Change::of_constraints(&before, &[change]).expect("it is read");
+        let after = change::apply(&before, change, "ada", NOW).expect("a change").state;
         assert!(!after.trail.iter().any(|entry| entry.refuted().is_some()), "{key}");
         let failed = after.atom(&id("failed")).and_then(|atom| atom.task());
         assert_eq!(failed.expect("a task").status, AtomStatus::Pending, "{key}");

@@ -44,9 +44,8 @@ impl Sim<'_> {
         self.commits.insert(name.clone(), Vec::new());
         self.roots.insert(name.clone(), name.clone());
         let redirect = Redirect { start: Some(self.start(&name)), ..Redirect::default() };
-        let changes = redirect.changes(&self.world.state, "").expect("no fault");
         let now = self.wall();
-        let made = change::redirect(&self.world.state, &changes, None, "person", now);
+        let made = change::redirect(&self.world.state, &redirect, None, "person", now);
         let made = made.expect("another start");
         let _ = writeln!(self.story, "  moved to {name}");
         assert_eq!(made.state.run.head, Some(CommitId::new(name)));

@@ -9,12 +9,12 @@ use std::{
 };
 
 use descent_core::{
-    change::Redirect,
+    change::{ProposedRedirect, Redirect},
     doc::{self, Fault, Node, Parsed},
     graph::validate::{MissingPart, missing_parts},
-    id::{AtomId, Lineage, UnixMillis},
+    id::{Lineage, UnixMillis},
     plan::{self, PlanReading},
-    proposal::{self, ChangeProposal, Clarification, OpenQuestion},
+    proposal::{self, Clarification, OpenQuestion},
     state::{Atom, Role, State, Usage},
     world::World,
 };
@@ -218,46 +218,25 @@ fn read_change(
     state: &State,
     at: &str,
 ) -> Result<Proposed<Redirect>, String> {
-    let change = proposal::read_change(answer, may_ask).map_err(|faults| told(&faults))?;
-    let mut atoms = match &change.atoms {
-        Some(atoms) => plan::atoms_of_tree(whole(atoms.clone())),
-        None => PlanReading::default(),
-    };
+    let read = ProposedRedirect::read(answer, may_ask).map_err(|faults| told(&faults))?;
+    let ProposedRedirect { redirect: mut value, atoms, questions } = read;
+    let atoms = atoms.map(|atoms| plan::atoms_of_tree(whole(atoms)));
+    let mut atoms = atoms.unwrap_or_default();
     let mut faults = of_agents(&atoms, config);
     let found = std::mem::take(&mut atoms.faults).into_iter();
     let found = found.chain(std::mem::take(&mut atoms.warnings));
     let found = found.chain(store::pattern_faults(&atoms.patterns));
     faults.extend(fault_lines(found.collect::<Vec<_>>().iter()));
-    let questions = change.questions.clone();
-    let value = redirect_of(change, atoms);
+    value.atoms = atoms.atoms;
     // A change that only asks has nothing to be judged yet.
     if faults.is_empty() && !value.is_empty() {
-        let refused = value.changes(state, at).err();
+        let refused = value.change(state, at).err();
         faults.extend(fault_lines(refused.unwrap_or_default().iter()));
     }
     if !faults.is_empty() {
         return Err(told(&faults));
     }
     Ok(Proposed { value, questions, answer: answer.clone() })
-}
-
-fn redirect_of(change: ChangeProposal, atoms: PlanReading) -> Redirect {
-    let ids = |texts: Vec<String>| texts.into_iter().map(AtomId::new).collect();
-    let selected = change.selected.into_iter();
-    let selected = selected.map(|(group, choice)| (AtomId::new(group), AtomId::new(choice)));
-    Redirect {
-        goal: change.goal,
-        deliverables: change.deliverables,
-        definition_of_done: change.definition_of_done,
-        checks: change.checks,
-        more_checks: change.more_checks,
-        atoms: atoms.atoms,
-        into: change.into.map(AtomId::new),
-        removed: ids(change.removed),
-        selected: selected.collect(),
-        retried: ids(change.retried),
-        ..Redirect::default()
-    }
 }
 
 fn whole(node: Node) -> Parsed {
@@ -276,12 +255,7 @@ fn of_agents(plan: &PlanReading, config: &Config) -> Vec<String> {
 }
 
 fn fault_lines<'f>(faults: impl Iterator<Item = &'f Fault>) -> Vec<String> {
-    let line = |fault: &Fault| {
-        let hint = fault.hint.as_ref().map(|hint| format!(" ({hint})"));
-        let message = fault.message.replace(", kept as it is", "");
-        format!("{}: {message}{}", own(&fault.pointer), hint.unwrap_or_default())
-    };
-    faults.map(line).collect()
+    faults.map(|fault| proposal::told(fault, own(&fault.pointer))).collect()
 }
 
 /// The place in the answer for a place in the plan that it became.

@@ -7,8 +7,7 @@ use std::{path::Path, sync::Arc};
 use descent_core::{
     change::{self, Adoption},
     doc::Fault,
-    graph::validate as rules,
-    state::{State, check::schemas, decode::decode, encode::StateText},
+    state::{State, check::schemas, decode::decode},
 };
 
 use super::{ChangeError, Client, CommitReport, commit_change, current::basis};
@@ -90,20 +89,10 @@ fn merge(
     }
     let merged = change::merge(Some(begun), Some(ours), typed);
     // Two valid states can merge into an invalid one.
-    let faults = faults_of(&merged.state);
+    let faults = change::faults_of(&merged.state, false);
     if !faults.is_empty() {
         return Err(ChangeError::Refused(EditRefusal::Conflict(faults)));
     }
     let (by, now) = (client.by(), client.now());
     Ok(change::adopt(Some(ours), merged, &by, now))
-}
-
-/// The faults of a state that no text was read for.
-fn faults_of(state: &State) -> Vec<Fault> {
-    let read = decode(StateText::of(state).text(state).as_bytes());
-    let mut faults = read.faults;
-    if let (Some(state), Some(root)) = (&read.state, &read.root) {
-        faults.extend(rules::check(state, root));
-    }
-    faults
 }

@@ -29,7 +29,7 @@ use super::{
 use descent_store::{FileLock, LoadedState, Store};
 use descent_system::failure::{Failure, exit};
 
-/// A loop that has nothing to start makes no commit.
+/// The wait for the next commit of a loop.
 const ANSWER_MS_MAX: u64 = 10_000;
 /// Paths of another start that are named at most.
 const MOVED_MAX: usize = 1_000;
@@ -113,22 +113,24 @@ impl RedirectView {
     }
 
     /// A redirect that could be made, or was made.
-    fn of(store: &Store, before: &State, after: &State, effects: &[String]) -> Self {
+    fn of(
+        store: &Store,
+        before: &State,
+        after: &State,
+        effects: Vec<String>,
+        order: &RedirectOrder,
+    ) -> Self {
         let in_flight = before.run.in_flight.iter();
         Self {
             result: RedirectResult::Planned,
             changes: changes(before, after).iter().map(Difference::text).collect(),
-            effects: effects.to_vec(),
+            effects,
+            moved: order.moved.iter().take(MOVED_MAX).cloned().collect(),
             issues: file_faults::brought(before, after, &store.place().project),
             ended: in_flight.map(|intent| intent.id.clone()).collect(),
             serial: Some(after.serial),
             ..Self::unchanged(store, after)
         }
-    }
-
-    fn with_moved(mut self, order: &RedirectOrder) -> Self {
-        self.moved = order.moved.iter().take(MOVED_MAX).cloned().collect();
-        self
     }
 }
 
@@ -153,11 +155,8 @@ pub fn plan(
     order: &RedirectOrder,
 ) -> Result<Option<RedirectView>, Failure> {
     match adopt(client, before, order) {
-        Ok(done) => {
-            let view = RedirectView::of(store, before, &done.state, &done.effects);
-            Ok(Some(view.with_moved(order)))
-        }
-        Err(refusal) => refused(refusal).map(|()| None),
+        Ok(done) => Ok(Some(RedirectView::of(store, before, &done.state, done.effects, order))),
+        Err(refusal) => unless_it_stands(refusal).map(|()| None),
     }
 }
 
@@ -177,28 +176,23 @@ pub fn begin(
             Ok(report) => {
                 let in_flight = report.loaded.state.run.in_flight.iter();
                 ended = in_flight.map(|intent| intent.id.clone()).collect();
-                wait_until_it_waits(client, store)?;
+                // Until the loop has obeyed, or has ended.
+                let so_far = "the redirect is requested, but ";
+                let has_obeyed = |state: &State| {
+                    state.run.status == RunStatus::Redirecting || !change::is_redirect_open(state)
+                };
+                Patience::new(so_far, LoopObservation::goes_on).until(
+                    client,
+                    store,
+                    u64::MAX,
+                    has_obeyed,
+                )?;
             }
             Err(Refusal::NothingRuns) => {}
             Err(refusal) => return Err(Failure::bug(refusal)),
         }
     }
     Ok(OpenRedirect { _lock: lock, ended, is_live: store.is_live() })
-}
-
-/// Waits until the loop has obeyed, or has ended.
-fn wait_until_it_waits(client: &dyn Client, store: &mut Store) -> Result<(), Failure> {
-    let so_far = "the redirect is requested, but ";
-    let mut patience = Patience::new(so_far, LoopObservation::goes_on);
-    while store.is_live() {
-        let loaded = store.read()?;
-        let has_obeyed = loaded.state.run.status == RunStatus::Redirecting;
-        if has_obeyed || !change::is_redirect_open(&loaded.state) {
-            break;
-        }
-        patience.wait(client, store)?;
-    }
-    Ok(())
 }
 
 /// Takes back a redirect that waits for its change; `false` if none does.
@@ -268,7 +262,9 @@ pub fn redirect(
         return Ok(None);
     };
     let after = &done.loaded.state;
-    let loop_state = wait_for_answer(client, store, after.serial)?;
+    // A loop that has nothing to start makes no commit.
+    let loop_state = Patience::new("the redirect is committed, but ", LoopObservation::goes_on)
+        .until(client, store, ANSWER_MS_MAX, |state| state.serial > after.serial)?;
     let answer = loop_state.as_ref().map(|loaded| &loaded.state);
     let started = answer.iter().flat_map(|state| &state.run.in_flight);
     Ok(Some(RedirectView {
@@ -276,7 +272,7 @@ pub fn redirect(
         started: started.map(|intent| intent.id.clone()).collect(),
         answered: answer.map(|state| state.serial),
         answer: answer.map(|state| state.run.status),
-        ..RedirectView::of(store, &before, after, &done.effects).with_moved(order)
+        ..RedirectView::of(store, &before, after, done.effects, order)
     }))
 }
 
@@ -314,7 +310,7 @@ fn commit(
     )?;
     match (committed, before) {
         (Ok(report), Some(before)) => Ok(Some((before, report))),
-        (Err(Refused::Change(refusal)), _) => refused(refusal).map(|()| None),
+        (Err(Refused::Change(refusal)), _) => unless_it_stands(refusal).map(|()| None),
         (Err(Refused::OtherLineage), _) | (Ok(_), None) => Err(restless(store)),
     }
 }
@@ -338,15 +334,12 @@ fn adopt(
     before: &State,
     order: &RedirectOrder,
 ) -> Result<Adoption, ChangeRefusal> {
-    let now = client.now();
-    let changes = order.redirect.changes(before, &now.rfc3339());
-    let changes = changes.map_err(ChangeRefusal::Invalid)?;
     let (reason, by) = (order.reason.as_deref(), client.by());
-    change::redirect(before, &changes, reason, &by, now)
+    change::redirect(before, &order.redirect, reason, &by, client.now())
 }
 
 /// The failure of a refusal, unless all of it stands already.
-fn refused(refusal: ChangeRefusal) -> Result<(), Failure> {
+pub(super) fn unless_it_stands(refusal: ChangeRefusal) -> Result<(), Failure> {
     match refusal {
         ChangeRefusal::NoDifference => Ok(()),
         ChangeRefusal::Invalid(faults)
@@ -367,22 +360,4 @@ fn refused(refusal: ChangeRefusal) -> Result<(), Failure> {
         }
         refusal => Err(Failure::bug(refusal)),
     }
-}
-
-/// Waits for the loop's next commit; `None` if it has none to make, or has ended.
-fn wait_for_answer(
-    client: &dyn Client,
-    store: &mut Store,
-    after: Serial,
-) -> Result<Option<Arc<LoadedState>>, Failure> {
-    let so_far = "the redirect is committed, but ";
-    let mut patience = Patience::new(so_far, LoopObservation::goes_on);
-    while store.is_live() && patience.waited_ms < ANSWER_MS_MAX {
-        let loaded = store.read()?;
-        if loaded.state.serial > after {
-            return Ok(Some(loaded));
-        }
-        patience.wait(client, store)?;
-    }
-    Ok(None)
 }

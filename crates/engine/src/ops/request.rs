@@ -2,12 +2,12 @@
 //!
 //! Not here: what the loop does then (`step` of the core).
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use descent_core::{
     change,
     id::RequestId,
-    state::{Request, RunStatus, fields::Extra, objective::RequestKind},
+    state::{Request, RunStatus, State, fields::Extra, objective::RequestKind},
     step::Refusal,
     wording,
 };
@@ -119,6 +119,24 @@ impl Patience {
     /// With a message for a wait that takes long.
     pub(super) fn telling(self, words: &'static str) -> Self {
         Self { words: Some(words), ..self }
+    }
+
+    /// Waits for a state for which `holds`; `None` once no loop lives, or after so long.
+    pub(super) fn until(
+        mut self,
+        client: &dyn Client,
+        store: &mut Store,
+        most_ms: u64,
+        holds: impl Fn(&State) -> bool,
+    ) -> Result<Option<Arc<LoadedState>>, Failure> {
+        while store.is_live() && self.waited_ms < most_ms {
+            let loaded = store.read()?;
+            if holds(&loaded.state) {
+                return Ok(Some(loaded));
+            }
+            self.wait(client, store)?;
+        }
+        Ok(None)
     }
 
     pub(super) fn wait(&mut self, client: &dyn Client, store: &Store) -> Result<(), Failure> {

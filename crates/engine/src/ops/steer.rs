@@ -13,7 +13,7 @@ use descent_core::{
 use super::{
     ChangeDenial, ChangeError, Client, CommitReport, adopt_edit, announce, commit_change,
     current::{basis, commit_on_current, faulty},
-    trust,
+    redirect, trust,
 };
 use descent_store::{LoadedState, Store};
 use descent_system::failure::Failure;
@@ -80,8 +80,7 @@ pub fn resolve(
     resolution: Resolution<'_>,
 ) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
     commit_on_current(client, store, None, |state| {
-        let change = [Change::Resolution(attempt, resolution)];
-        change::apply(state, &change, &client.by(), client.now())
+        change::resolve(state, attempt, resolution, &client.by(), client.now())
     })
 }
 
@@ -111,8 +110,7 @@ pub fn confirm(
                 on: on.as_ref(),
                 reason: request.reason,
             };
-            let change = [Change::Answer(&answer)];
-            change::apply(&fresh.state, &change, &client.by(), client.now())
+            change::answer(&fresh.state, &answer, &client.by(), client.now())
                 .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
         },
     )
@@ -139,8 +137,6 @@ pub fn limit(
     changes: &[ConstraintChange],
 ) -> Result<Arc<LoadedState>, Failure> {
     let mut known = Some(loaded);
-    let changes = changes.iter().cloned().map(Change::Constraint);
-    let changes: Vec<Change<'_>> = changes.collect();
     let committed = commit_change(
         store,
         |store| match known.take() {
@@ -151,7 +147,8 @@ pub fn limit(
             }
         },
         |_, fresh| {
-            change::apply(&fresh.state, &changes, &client.by(), client.now())
+            Change::of_constraints(&fresh.state, changes)
+                .and_then(|change| change::apply(&fresh.state, change, &client.by(), client.now()))
                 .map_err(ChangeError::Refused)
         },
     )?;
@@ -160,12 +157,10 @@ pub fn limit(
             announce(client, &report.events, report.loaded.state.serial);
             Ok(report.loaded)
         }
-        Err(ChangeRefusal::NoDifference) => Ok(store.read()?),
-        Err(ChangeRefusal::WorkspaceIsFixed) => {
-            let hint = "align --force --set workspace=… archives this run and begins anew";
-            Err(Failure::usage(ChangeRefusal::WorkspaceIsFixed, hint))
+        Err(refusal) => {
+            redirect::unless_it_stands(refusal)?;
+            Ok(store.read()?)
         }
-        Err(refusal) => Err(Failure::bug(refusal)),
     }
 }
 

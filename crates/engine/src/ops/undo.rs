@@ -3,7 +3,7 @@
 use std::{path::Path, sync::Arc};
 
 use descent_core::{
-    change::{self, Adoption, Change, ChangeRefusal, EarlierState},
+    change::{self, Adoption, ChangeRefusal, EarlierState},
     event::Event,
     id::{AtomId, CommitId, Lineage, Serial},
     state::{State, Workspace},
@@ -100,8 +100,7 @@ fn adopt(
         state: then,
         has_commit: &|commit: &CommitId| workspaces.head_is_there(commit).unwrap_or(false),
     };
-    let change = [Change::Undo(&earlier)];
-    change::apply(now, &change, &client.by(), client.now()).map_err(|refusal| match refusal {
+    change::undo(now, &earlier, &client.by(), client.now()).map_err(|refusal| match refusal {
         ChangeRefusal::NothingToUndo(outside) => ChangeError::Refused(NothingToUndo(outside)),
         refusal => ChangeError::Failed(Failure::bug(refusal)),
     })

@@ -12,11 +12,11 @@ use alloc::{
 use super::{Reading, place};
 use crate::{
     change::{
-        Change, between,
+        between, constraints_with,
         kinds::put_atom,
         merge::plan::{PlanMerge, merge_plan},
     },
-    doc::{Node, did_you_mean},
+    doc::{self, Node, did_you_mean},
     graph::validate,
     id::AtomId,
     plan::TakenPlan,
@@ -29,52 +29,73 @@ const GROUPS_NAMED_MAX: usize = 10;
 impl Reading<'_> {
     pub(super) fn graph(&mut self) {
         let mut groups = BTreeMap::new();
-        self.leave(&mut groups);
+        let gone = self.change.removed.clone();
+        self.leave(&gone, &mut groups);
         self.add(&mut groups);
         for (group, choice) in &self.redirect.selected {
             self.select(group, choice, &mut groups);
         }
-        let changed = groups.into_iter();
-        let changed = changed.map(|(id, atom)| Change::Atom(id, Some(Arc::new(atom))));
-        self.changes.extend(changed);
+        for (id, atom) in groups {
+            put_atom(&mut self.change.state, &id, &atom);
+        }
     }
 
     /// Takes atoms out with all below them.
     pub(super) fn remove(&mut self) {
         let removed = self.redirect.removed.iter();
         let known: Vec<&AtomId> = removed.filter(|id| self.atom(id).is_some()).collect();
-        self.gone = subtrees(self.state, &known);
-        let gone = self.gone.iter().cloned();
-        self.changes.extend(gone.map(Change::Removal));
+        let gone = subtrees(self.state, &known);
+        self.take_out(gone);
     }
 
-    /// Takes what goes out of the groups that stay, which `groups` gets.
-    fn leave(&mut self, groups: &mut BTreeMap<AtomId, Atom>) {
-        let (state, gone) = (self.state, self.gone.clone());
-        for (id, atom) in state.all_atoms() {
-            if gone.contains(id) {
+    fn take_out(&mut self, gone: BTreeSet<AtomId>) {
+        for id in &gone {
+            self.change.state.atoms.remove(id);
+            self.change.state.bindings.remove(id);
+        }
+        self.change.removed.extend(gone);
+    }
+
+    /// Takes what goes out of the groups that stay, which `changed` gets. An atom that still waits for it is a fault.
+    fn leave(&mut self, gone: &BTreeSet<AtomId>, changed: &mut BTreeMap<AtomId, Arc<Atom>>) {
+        let is_plan = self.redirect.plan.is_some();
+        let known = self.state.all_atoms().into_keys().chain(changed.keys());
+        let stays: BTreeSet<AtomId> = known.filter(|id| !gone.contains(*id)).cloned().collect();
+        for id in stays {
+            let Some(atom) = changed.get(&id).or_else(|| self.state.atom(&id)).cloned() else {
                 continue;
-            }
+            };
             for needed in atom.depends_on.iter().filter(|id| gone.contains(*id)) {
-                let message = format!("{id} waits for {needed}");
-                let hint = format!("take it out too: --remove {id}");
+                let (more, hint) = if is_plan {
+                    let hint =
+                        format!("descent redirect --remove {id}, or leave {needed} in the plan");
+                    (", which the plan does not name any more", hint)
+                } else {
+                    ("", format!("take it out too: --remove {id}"))
+                };
+                let message = format!("{id} waits for {needed}{more}");
                 self.fault("still-needed", &place(needed), message, Some(&hint));
             }
-            if !atom.kids().iter().any(|kid| gone.contains(kid)) {
+            let is_planned = is_plan && atom.plan().is_some();
+            if is_planned || !atom.kids().iter().any(|kid| gone.contains(kid)) {
                 continue;
             }
-            let mut left = (**atom).clone();
-            match without(&mut left, &gone) {
-                Ok(()) => drop(groups.insert(id.clone(), left)),
+            let mut left = (*atom).clone();
+            match without(&mut left, gone) {
+                Ok(()) => drop(changed.insert(id, Arc::new(left))),
                 Err(message) => {
-                    let hint = format!("take {id} out with it: --remove {id}");
-                    self.fault("still-needed", &place(id), message, Some(&hint));
+                    let hint = if is_plan {
+                        "leave a part of it in the plan".to_owned()
+                    } else {
+                        format!("take {id} out with it: --remove {id}")
+                    };
+                    self.fault("still-needed", &place(&id), message, Some(&hint));
                 }
             }
         }
     }
 
-    fn add(&mut self, groups: &mut BTreeMap<AtomId, Atom>) {
+    fn add(&mut self, groups: &mut BTreeMap<AtomId, Arc<Atom>>) {
         let (redirect, state) = (self.redirect, self.state);
         for id in redirect.atoms.keys() {
             if state.atom(id).is_some() {
@@ -83,9 +104,9 @@ impl Reading<'_> {
                 self.fault("duplicate-id", &place(id), message, Some(hint));
             }
         }
-        let added = redirect.atoms.iter();
-        let added = added.map(|(id, atom)| Change::Atom(id.clone(), Some(Arc::new(atom.clone()))));
-        self.changes.extend(added);
+        for (id, atom) in &redirect.atoms {
+            put_atom(&mut self.change.state, id, &Arc::new(atom.clone()));
+        }
         let Some(into) = &redirect.into else { return };
         let Some(present) = self.atom(into) else {
             return;
@@ -95,9 +116,9 @@ impl Reading<'_> {
             let hint = format!("--forget {into} opens it again");
             return self.fault("resolved", &place(into), message, Some(&hint));
         }
-        let group = groups.entry(into.clone()).or_insert_with(|| (*present).clone());
+        let group = groups.entry(into.clone()).or_insert(present);
         let new = topmost(&redirect.atoms);
-        match &mut group.body {
+        match &mut Arc::make_mut(group).body {
             Body::All { parts } => parts.extend(new),
             Body::Any { choices, .. } => choices.extend(new),
             Body::Task(_) | Body::Plan(_) => {
@@ -108,13 +129,17 @@ impl Reading<'_> {
         }
     }
 
-    fn select(&mut self, group: &AtomId, choice: &AtomId, groups: &mut BTreeMap<AtomId, Atom>) {
+    fn select(
+        &mut self,
+        group: &AtomId,
+        choice: &AtomId,
+        groups: &mut BTreeMap<AtomId, Arc<Atom>>,
+    ) {
         let state = self.state;
         let Some(present) = self.atom(group) else {
             return;
         };
-        let atom = groups.entry(group.clone());
-        let atom = atom.or_insert_with(|| (*present).clone());
+        let atom = Arc::make_mut(groups.entry(group.clone()).or_insert(present));
         let Body::Any { choices, selected, .. } = &mut atom.body else {
             let message = format!("{group} has no choices");
             return self.fault("no-choice", &place(group), message, groups_of(state).as_deref());
@@ -130,7 +155,7 @@ impl Reading<'_> {
         for id in subtrees(state, &[choice]) {
             let task = state.atoms.get(&id).and_then(|atom| atom.task());
             if task.is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed())) {
-                self.changes.push(Change::Retry(id));
+                self.change.retried.push(id);
             }
         }
     }
@@ -186,18 +211,27 @@ impl Reading<'_> {
             return;
         };
         let mut merged = merge_plan(TakenPlan::of(self.state), self.state, theirs);
-        self.part_with(&mut merged);
+        let gone = merged.removed.clone();
+        self.leave(&gone, &mut merged.atoms);
         let after = merged.state(self.state);
         self.faults.extend(validate::unmeasured(&after, &Node::null()));
-        let removed = merged.removed.iter().cloned();
-        self.changes.extend(removed.map(Change::Removal));
-        self.changes.extend(between::objective(self.state, &after));
-        self.changes.extend(between::constraints(self.state, &after));
+        self.take_out(gone);
+        let mut objective = (*self.state.objective).clone();
+        let constraints = between::constraints(self.state, &after);
+        let constraints = constraints_with(&objective.constraints, &constraints);
+        if between::is_other_objective(self.state, &after) {
+            objective = (*after.objective).clone();
+        }
+        objective.constraints = constraints.unwrap_or(objective.constraints);
+        if doc::canonical(&objective.node()) != doc::canonical(&self.state.objective.node()) {
+            self.change.state.objective = Arc::new(objective);
+        }
         for (id, atom) in merged.atoms {
             self.replace(id, atom);
         }
-        let kept = theirs.plan.iter().cloned();
-        self.changes.extend(kept.map(Change::Plan));
+        if theirs.plan.is_some() {
+            self.change.state.plan.clone_from(&theirs.plan);
+        }
     }
 
     fn replace(&mut self, id: AtomId, atom: Arc<Atom>) {
@@ -207,42 +241,9 @@ impl Reading<'_> {
         }
         // The result of a task says nothing of a group.
         if atom.task().is_none() && self.state.bindings.contains_key(&id) {
-            self.changes.push(Change::Binding(id.clone(), None));
+            self.take_result(&id);
         }
-        self.changes.push(Change::Atom(id, Some(atom)));
-    }
-
-    /// Takes what goes out of the groups that stay. Whoever still waits for it is a fault.
-    fn part_with(&mut self, merged: &mut PlanMerge) {
-        let gone = merged.removed.clone();
-        let stays: BTreeSet<AtomId> = {
-            let known = self.state.all_atoms().into_keys().cloned();
-            let all = known.chain(merged.atoms.keys().cloned());
-            all.filter(|id| !gone.contains(id)).collect()
-        };
-        for id in stays {
-            let present = merged.atoms.get(&id).or_else(|| self.state.atom(&id));
-            let Some(atom) = present.cloned() else {
-                continue;
-            };
-            for needed in atom.depends_on.iter().filter(|id| gone.contains(*id)) {
-                let message =
-                    format!("{id} waits for {needed}, which the plan does not name any more");
-                let hint = format!("descent redirect --remove {id}, or leave {needed} in the plan");
-                self.fault("still-needed", &place(needed), message, Some(&hint));
-            }
-            if !atom.kids().iter().any(|kid| gone.contains(kid)) || atom.plan().is_some() {
-                continue;
-            }
-            let mut left = (*atom).clone();
-            match without(&mut left, &gone) {
-                Ok(()) => drop(merged.atoms.insert(id, Arc::new(left))),
-                Err(message) => {
-                    let hint = "leave a part of it in the plan";
-                    self.fault("still-needed", &place(&id), message, Some(hint));
-                }
-            }
-        }
+        put_atom(&mut self.change.state, &id, &atom);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The records that a transition changed: exactly these are written and hashed anew.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ChangeSet {
     pub objective: bool,
     pub control: bool,

@@ -3,7 +3,7 @@
 use std::{collections::BTreeSet, fs, sync::Arc, time::Duration};
 
 use descent_core::{
-    change::{self, Change, ChangeRefusal, Resolution},
+    change::{self, ChangeRefusal, Resolution},
     event::{Input, Observation},
     id::RequestId,
     state::{Request, fields::Extra, objective::RequestKind},
@@ -300,8 +300,7 @@ impl Person {
                     repo.allowed.insert(atom, happened);
                 }
                 self.scene.saw("an effect in doubt is resolved");
-                let change = [Change::Resolution(&doubt.attempt, said)];
-                let adopted = change::apply(&loaded.state, &change, "ada", now)?;
+                let adopted = change::resolve(&loaded.state, &doubt.attempt, said, "ada", now)?;
                 Ok::<_, ChangeRefusal>(Some(CommitContent {
                     state: adopted.state,
                     touched: adopted.touched,
