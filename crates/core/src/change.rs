@@ -1,8 +1,8 @@
 //! A person's changes as data, and the engine that applies them: changes and a state give the next state, with its
 //! consequences.
 //!
-//! A change by command is the state as it is wanted (`Change`). An edit of the file is merged first (`merge`). Of both the
-//! difference from the committed state counts (`between`), and has the same consequences (`draft`).
+//! A change by command is the state as it is wanted (`Change`). An edit of the file is merged first (`merge`). The
+//! difference of either from the committed state counts (`between`), and has the same consequences (`draft`).
 //!
 //! Not here: the inputs of a loop (`step`).
 

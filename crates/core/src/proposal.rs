@@ -7,11 +7,12 @@
 #[cfg(test)]
 mod tests;
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, vec::Vec};
 use core::iter;
 
 use crate::{
     doc::{self, Fault, Node},
+    id::AtomId,
     plan,
     state::{
         FreeValue,
@@ -197,7 +198,8 @@ pub(crate) fn read<T>(
             format!("{count} questions, the limit is {QUESTIONS_MAX}: ask what matters most");
         found.fault("too-many", ("/questions", answer.span), what, None);
     }
-    let faults = found.faults.iter().chain(&found.warnings);
+    // A mistyped key comes before the one that is missing by that.
+    let faults = found.warnings.iter().chain(&found.faults);
     let faults: Vec<String> = faults.map(|fault| told(fault, &fault.pointer)).collect();
     match read {
         Some(read) if faults.is_empty() => Ok(read),
@@ -245,6 +247,13 @@ pub(crate) fn texts(fields: &mut Fields<'_, '_>, key: &'static str) -> Vec<Strin
     let at = fields.at(key);
     all_limited(fields.found, &at, &texts, LIST_MAX);
     texts.iter().map(|text| text.trim().to_owned()).collect()
+}
+
+pub(crate) fn pairs(fields: &mut Fields<'_, '_>, key: &'static str) -> BTreeMap<AtomId, AtomId> {
+    let pairs: BTreeMap<AtomId, AtomId> = FieldValue::take(fields, key).unwrap_or_default();
+    let (at, texts) = (fields.at(key), pairs.values().map(AtomId::as_str));
+    all_limited(fields.found, &at, &texts.collect::<Vec<_>>(), LIST_MAX);
+    pairs
 }
 
 /// The atoms of an answer, in the form of the work of a plan.

@@ -1,4 +1,4 @@
-//! What differs between two states, kind by kind. A difference of no kind decides nothing.
+//! The differences of two states, kind by kind. A difference of no kind decides nothing.
 
 use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 

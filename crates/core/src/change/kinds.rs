@@ -1,4 +1,4 @@
-//! The kinds of change, how each is made on a state, its outcome, and the reasons for refusing one.
+//! A change, its outcome, and the reasons for refusing one.
 //!
 //! Not here: the consequences, which are drawn afterwards (`draft`).
 

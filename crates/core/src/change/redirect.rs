@@ -25,7 +25,6 @@ use crate::{
         decode::decode,
         encode::StateText,
         objective::RequestKind,
-        value::FieldValue,
     },
     step,
     world::World,
@@ -143,7 +142,7 @@ impl ProposedRedirect {
                 more_checks: proposal::texts(fields, "add_checks"),
                 into: proposal::text(fields, "into").map(AtomId::new),
                 removed: ids(proposal::texts(fields, "remove")),
-                selected: FieldValue::take(fields, "select").unwrap_or_default(),
+                selected: proposal::pairs(fields, "select"),
                 retried: ids(proposal::texts(fields, "retry")),
                 ..Redirect::default()
             };
