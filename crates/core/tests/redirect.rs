@@ -320,6 +320,17 @@ fn a_redirect_of_more_changes_than_the_limit_is_refused() {
     assert!(told[0].message.contains("the limit is 1000"), "{told:?}");
 }
 
+#[test]
+fn an_atom_whose_effect_outside_may_have_happened_is_not_tried_again() {
+    let before = state(|state| {
+        state["work_graph"]["atoms"]["left"]["effect"] = json!("external");
+        state["run"]["in_flight"][0]["effect"] = json!("external");
+    });
+    let retried = Redirect { retried: vec![id("left")], ..Redirect::default() };
+    let faults = faults(&before, &retried);
+    assert_eq!(faults[0].message, "the effect of left is in doubt");
+}
+
 fn proposed(text: &str, may_ask: bool) -> Result<ProposedRedirect, Vec<String>> {
     let parsed = descent_core::doc::parse(text, &Default::default());
     ProposedRedirect::read(&parsed.node.expect("JSON"), may_ask)
