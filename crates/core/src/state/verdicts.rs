@@ -36,11 +36,16 @@ impl VerdictRecord {
     pub fn holds(&self) -> bool {
         self.held == self.of
     }
+
+    /// What it has before one on a tree as near. Nothing before a pristine verdict: that would have to be taken first.
+    pub fn lead(&self) -> u64 {
+        if self.is_pristine { self.solved } else { 0 }
+    }
 }
 
 /// The verdict with the least distance, then with most that is solved, then the newest.
 pub fn best(verdicts: &[VerdictRecord]) -> Option<&VerdictRecord> {
-    verdicts.iter().max_by_key(|one| (core::cmp::Reverse(one.d), one.solved))
+    verdicts.iter().max_by_key(|one| (core::cmp::Reverse(one.d), one.lead()))
 }
 
 /// Adds one, replacing the one on the same tree. A pristine verdict never gives way to a warm one.

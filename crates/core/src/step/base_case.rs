@@ -117,7 +117,7 @@ fn best(transaction: &mut Transaction, head: &Basis) -> Delivery {
     };
     let distance = transaction.distance(&check, head);
     let solved = solved(transaction);
-    let is_better = |one: &VerdictRecord| (one.d, solved) < (distance, one.solved);
+    let is_better = |one: &VerdictRecord| (one.d, solved) < (distance, one.lead());
     let best = best_verdict(transaction).filter(is_better);
     let Some(VerdictRecord { commit, tree, .. }) = best else {
         return Delivery::Best(None);
