@@ -37,7 +37,7 @@ impl VerdictRecord {
         self.held == self.of
     }
 
-    /// What it has before one on a tree as near. Nothing before a pristine verdict: that would have to be taken first.
+    /// Results that count among trees that are as near: none before the pristine verdict, which would have to be taken first.
     pub fn lead(&self) -> u64 {
         if self.is_pristine { self.solved } else { 0 }
     }
