@@ -26,6 +26,7 @@ templates!(
     "attempt",
     "difference",
     "issues_answer",
+    "pass",
     "profile",
     "project",
     "rate",

@@ -416,7 +416,7 @@ fn a_copy_stays_from_attempt_to_attempt_as_far_as_nobody_touched_it() {
 #[test]
 fn a_copy_is_no_part_of_a_change_that_no_longer_ignores_it() {
     let world = World::new();
-    put(world.top().join(".gitignore"), "build/\nstrange/\n");
+    put(world.top().join(".gitignore"), "build/\nstrange/\nodd*/\n");
     let w = world.open(&Constraints::default());
     let base = start(&w);
     kept(&w, &base, |top| {
@@ -424,11 +424,13 @@ fn a_copy_is_no_part_of_a_change_that_no_longer_ignores_it() {
         put(top.join("build/old"), "built\n");
         symlink("old", top.join("build/link")).unwrap();
         put(top.join("strange").join(std::ffi::OsStr::from_bytes(b"caf\xe9")), "built\n");
+        put(top.join(std::ffi::OsStr::from_bytes(b"odd\xe9")).join("x"), "built\n");
     });
     let top = slot(&w, &base, Warmth::Warm).path;
     put(top.join(".gitignore"), "other/\n");
     put(top.join("build/o"), "made\n");
     assert!(!top.join("strange").exists(), "a name that is no text stays behind");
+    assert_eq!(read(top.join("build/link")), "built\n", "and nothing else does");
     let changed = clean(taken(&w, &base, &base, "made\n")).1;
     assert_eq!(changed, [".gitignore", "build/o"]);
 }

@@ -44,6 +44,8 @@ pub(super) struct DirList {
 impl DirList {
     /// The directory `dir` of a tree, which lies below `top` now; `None` if it cannot be carried.
     pub(super) fn of(top: &Path, dir: &Path, made_in: TreeOrigin<'_>) -> Option<Self> {
+        // Records of images and copies are text, and so are all names in them.
+        dir.to_str()?;
         let (at, mut list, mut ties) = (&top.join(dir), Self::default(), TieSearch::default());
         let mut open = vec![PathBuf::new()];
         while let Some(dir) = open.pop() {
@@ -51,7 +53,6 @@ impl DirList {
             for entry in fs::read_dir(at.join(&dir)).ok()? {
                 let path = dir.join(entry.ok()?.file_name());
                 let meta = at.join(&path).symlink_metadata().ok()?;
-                // Records of copies are text.
                 let is_text = path.to_str().is_some();
                 if !is_text
                     || !ties.meet(&path)
