@@ -75,27 +75,15 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 line(description)
             ),
         ),
-        Event::Consulting { role, agent, about, .. } => {
-            ("asks", format!("{agent} as {}: {}", role.word(), line(about)))
+        Event::Consulting { question, agent, about, .. } => {
+            ("asks", format!("{agent} as {}: {}", question.row().role.word(), line(about)))
         }
         Event::Consulted { .. }
         | Event::Judged { .. }
         | Event::Law { .. }
-        | Event::Assessed { .. }
         | Event::Planned { .. }
         | Event::Replanned { .. }
         | Event::BaseCase { .. } => verdicts::describe(event),
-        Event::Reviewed { agent, issues, heavy, because } => (
-            "reviewed",
-            if because.is_empty() {
-                format!(
-                    "{agent} finds {} across the phases ({heavy} high or medium), advice",
-                    count(issues, "issue")
-                )
-            } else {
-                format!("not judged across the phases: {}", line(because))
-            },
-        ),
         Event::Probed { atom, ms, feasible, findings, .. } => {
             let words = match feasible {
                 Some(true) => "it can be done",
@@ -168,9 +156,6 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 format!("{atom}: {}; it waits for guidance", line(question))
             },
         ),
-        Event::Profiled { agent, passes, because, .. } => {
-            ("profiled", format!("{} by {agent}: {}", super::passes(*passes), line(because)))
-        }
         Event::Rested { atom, alike: 1, .. } => (
             "rested",
             format!(

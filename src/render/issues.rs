@@ -6,7 +6,7 @@ use descent_core::{
     id::AtomId,
     judging::Issue,
     state::{
-        AssessmentRecord, JudgedBy, ReviewRecord, Severity, ValidationRecord,
+        AnswerRecord, JudgedBy, Question, Severity,
         atom::AttentionCause,
         law::{BlockedRecord, CurvePoint, Directive, Gradient, Loss},
     },
@@ -161,54 +161,51 @@ const MARKS_MAX: usize = 3;
 
 /// All that was judged, where there is something to say.
 pub(super) fn judged(page: &mut Page, status: &StatusView) {
-    let with_news =
-        |judged: &&ValidationRecord| !judged.issues.is_empty() || judged.by == JudgedBy::Nobody;
-    let report = status.judged.as_ref().map(|one| &one.report);
-    let rows = [
-        ("kind", status.profile.as_ref().and_then(kind_words)),
-        ("judged", report.filter(with_news).map(judged_words)),
-        ("reviewed", status.reviewed.as_ref().map(reviewed_words)),
-        ("assessed", status.assessed.as_ref().map(assessed_words)),
-    ];
-    for (label, words) in rows {
-        page.extend(words.map(|words| Line::label(label).plain(words)));
+    let kind = status.profile.as_ref().and_then(kind_words);
+    page.extend(kind.map(|words| Line::label("kind").plain(words)));
+    let is_news = |one: &&AnswerRecord| {
+        one.question != Question::Plan || !one.issues().is_empty() || !one.because.is_empty()
+    };
+    for one in status.judged.answers.iter().filter(is_news) {
+        let label = if one.question == Question::Plan { "judged" } else { one.question.word() };
+        page.push(Line::label(label).plain(answer_words(one)));
     }
 }
 
+/// The newest answer to a question.
+pub(super) fn answer_words(one: &AnswerRecord) -> String {
+    let by = one.agent.as_ref().map(|agent| format!(" by {agent}")).unwrap_or_default();
+    if one.question == Question::Plan {
+        return plan_words(one);
+    }
+    if !one.because.is_empty() {
+        return format!("not answered{by}: {}", line(&one.because));
+    }
+    let words = match (one.opinion(), one.text()) {
+        (Some(_), _) => one.codes.join(", "),
+        (None, Some(answer)) => line(&answer.text),
+        (None, None) => String::new(),
+    };
+    let issues = match one.issues().len() {
+        0 => String::new(),
+        n => format!("; {}", count(n, "issue")),
+    };
+    format!("pass {}{by}: {words}{issues}; advice", one.pass)
+}
+
 /// The newest report on a planner's plan.
-pub(super) fn judged_words(judged: &ValidationRecord) -> String {
-    let high = judged.issues.iter().filter(|one| one.severity == Severity::High).count();
-    let words = match (judged.issues.len(), judged.by) {
+fn plan_words(judged: &AnswerRecord) -> String {
+    let high = judged.issues().iter().filter(|one| one.severity == Severity::High).count();
+    let words = match (judged.issues().len(), judged.by()) {
         (0, JudgedBy::Code | JudgedBy::Model) => "no issue, advice".to_owned(),
         (0, JudgedBy::Nobody) => format!("not judged by a model: {}", line(&judged.because)),
         (all, _) if high > 0 => format!("{} ({high} high), advice", count(all, "issue")),
         (all, _) => format!("{}, advice", count(all, "issue")),
     };
-    let by = judged.agent.as_ref().filter(|_| judged.by == JudgedBy::Model);
+    let by = judged.agent.as_ref().filter(|_| judged.by() == JudgedBy::Model);
     let by = by.map_or_else(String::new, |agent| format!(" of {agent}"));
-    format!("the plan of {}: {words}{by}", judged.atom)
-}
-
-/// The newest report across the phases of a pass.
-pub(super) fn reviewed_words(report: &ReviewRecord) -> String {
-    match report.because.as_str() {
-        "" => {
-            let issues = count(report.issues.len(), "issue");
-            format!("pass {} by {}: {issues}, advice", report.pass, report.agent)
-        }
-        why => format!("not across the phases: {}", line(why)),
-    }
-}
-
-/// The newest opinion about a pass that came to its end.
-pub(super) fn assessed_words(said: &AssessmentRecord) -> String {
-    match said.converged {
-        None => format!("not assessed by a model: {}", line(&said.because)),
-        Some(_) => {
-            let codes = said.reason_codes.join(", ");
-            format!("pass {} by {}: {codes}; advice", said.pass, said.agent)
-        }
-    }
+    let step = judged.atom.as_ref().map_or("", AtomId::as_str);
+    format!("the plan of {step}: {words}{by}")
 }
 
 /// The kind of task, where an agent said it.

@@ -8,7 +8,7 @@ use descent_core::{
 };
 
 use super::{
-    Line, Meaning, Page, age, ago, count, field, issues, length, line, listed, since, time,
+    Line, Meaning, Page, age, ago, count, field, issues, length, listed, since, time,
     usage as used, usage_of_agent,
 };
 
@@ -45,15 +45,10 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
         issues::law(&mut page, at);
     }
     issues::marked(&mut page, status);
-    if let Some(unworded) = &status.unworded {
-        let (agent, why) = (&unworded.agent, line(&unworded.because));
-        let words = format!("not worded by a model: {agent}: {why}");
-        page.push(Line::label("answer").plain(words));
-    }
     if let Some(passes) = &status.passes {
         let (begun, allocated) = (passes.begun, passes.allocated);
         let words = format!("{begun} of {allocated} (at most {})", passes.at_most);
-        page.push(Line::label("pass").plain(words));
+        page.push(Line::label("passes").plain(words));
     }
     page.gap();
     account(&mut page, status, now);
@@ -207,7 +202,7 @@ fn flight_line(flight: &FlightView, status: &StatusView, now: UnixMillis) -> Lin
         .dim(format!("  {}", flight.description))
 }
 
-/// A question to a judging role, as the loop announces it.
+/// A question, as the loop announces it.
 pub(super) fn question_line(question: &QuestionView, is_live: bool, now: UnixMillis) -> Line {
     let since = since(&question.since, now).map(age).unwrap_or_default();
     let since =

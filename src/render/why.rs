@@ -3,7 +3,7 @@
 use descent_core::{
     doc::Node,
     event::{Clarity, Event},
-    id::UnixMillis,
+    id::{AgentName, UnixMillis},
     state::{SideFile, Try, atom::Rest, record::Choices, side::LiesAt},
     view::why::{Asking, AttemptView, Why},
 };
@@ -104,11 +104,10 @@ fn about(page: &mut Page, why: &Why) {
         page.wrapped(label("planned"), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
     if let Some(short) = &why.in_short {
-        let agent = &short.agent;
-        let text = if short.because.is_empty() {
-            format!("by {agent}: {}", line(&short.text))
-        } else {
-            format!("{agent} gave nothing to use: {}", line(&short.because))
+        let agent = short.agent.as_ref().map_or("", AgentName::as_str);
+        let text = match short.text() {
+            Some(answer) => format!("by {agent}: {}", line(&answer.text)),
+            None => format!("{agent} gave nothing to use: {}", line(&short.because)),
         };
         page.wrapped(label("in short"), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }

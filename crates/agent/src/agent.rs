@@ -51,8 +51,7 @@ use descent_system::{
 pub use answer::ObjectJudge;
 pub use answer::last_object;
 pub use answer::{
-    ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, WORDING_MAX, answer_of,
-    kind_of_task, object,
+    ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, WORDING_MAX, answer_of, object,
 };
 pub use directory::{SessionRecord, session};
 pub use directory::{finished, record};
@@ -348,6 +347,8 @@ fn environment(
     let mut vars = env.vars_in(&attempt.context.cwd);
     let intent = attempt.context.intent;
     vars.push(("DESCENT_ROLE".into(), intent.role.word().into()));
+    let question = attempt.question.as_ref().and_then(|form| form.duty.question);
+    vars.extend(question.map(|one| ("DESCENT_QUESTION".into(), one.word().into())));
     let ours: [(&str, OsString); 5] = [
         ("DESCENT_ATOM", intent.atom.as_str().into()),
         ("DESCENT_ATTEMPT", intent.n.to_string().into()),
@@ -356,6 +357,7 @@ fn environment(
         ("DESCENT_PROMPT", inputs.prompt().into()),
     ];
     let is_given = |name: &str| match intent.role {
+        _ if question.is_some() => name == "DESCENT_PROMPT",
         Role::Worker | Role::Planner => true,
         Role::Probe => !["DESCENT_BINDINGS", "DESCENT_RESULT"].contains(&name),
         _ => name == "DESCENT_PROMPT",

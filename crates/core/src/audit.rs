@@ -92,7 +92,7 @@ fn assessed(world: &World) -> Option<AuditFinding> {
         code: AuditCode::ConvergenceFailure,
         count: count.into(),
         what: format!("{count} passes were taken for converged, and the base case did not hold"),
-        hint: "another agent in the role assess, or other criteria: --set convergence=…",
+        hint: "another agent for judge.pass, or other criteria: --set convergence=…",
     })
 }
 
@@ -177,7 +177,8 @@ fn tool(world: &World, id: &AtomId, agent: Option<&AgentName>) -> Option<String>
 /// The agent that does tasks without one of their own, where the run had one alone.
 fn only_worker(world: &World) -> Option<&AgentName> {
     let rows = world.state.run.spent_by_agent.iter();
-    let mut workers = rows.filter(|row| row.role == Role::Worker && row.agent.as_str() != ACTION);
+    let mut workers =
+        rows.filter(|row| row.duty.role == Role::Worker && row.agent.as_str() != ACTION);
     let worker = workers.next()?;
     workers.next().is_none().then_some(&worker.agent)
 }

@@ -23,11 +23,10 @@ pub use crate::state::{Reason, record::ChoiceChange};
 use crate::{
     id::{AgentName, AtomId, AttemptId, CommitId, ConsultId, LessonId, RunId},
     state::{
-        FailureClass, JudgedBy, Role, RunStatus,
+        FailureClass, JudgedBy, Question, RunStatus,
         atom::{AttentionCause, PhaseLimit},
         law::{Directive, Gradient},
         objective::RequestKind,
-        profile::ProfileSource,
         record::{Choices, CorrectionType, ReplanPlace, RetireReason},
     },
     verdict::Verdict,
@@ -53,21 +52,21 @@ pub enum Event {
         /// Attempts that each of them may add.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         attempts_a_change: Option<String>,
-        /// Questions to judging roles at most.
+        /// Questions at most.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         consults_left: Option<String>,
     },
-    /// A judging role is asked.
+    /// An agent that thinks is asked.
     Consulting {
         consult: ConsultId,
-        role: Role,
+        question: Question,
         agent: AgentName,
         about: String,
     },
     /// It answered, or did not.
     Consulted {
         consult: ConsultId,
-        role: Role,
+        question: Question,
         agent: AgentName,
         about: String,
         ms: u64,
@@ -77,6 +76,10 @@ pub enum Event {
         /// Whether the score reaches the threshold.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         holds: Option<bool>,
+        /// The answer in short, where nothing else shows it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        words: String,
+        /// The reason for the score, or why the answer is of no use.
         because: String,
     },
     /// A planner's plan was looked at: advice, not proof.
@@ -97,16 +100,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         because: String,
     },
-    /// Issues across the phases of a pass were looked for: advice, not proof.
-    Reviewed {
-        agent: AgentName,
-        issues: usize,
-        /// Those of them that are high or medium.
-        heavy: usize,
-        /// Why nobody looked.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
-        because: String,
-    },
     /// The standing of a run at a refuted selection, a change of the plan or a dead end: numbers from 0 to 1.
     Law {
         pass: u64,
@@ -122,18 +115,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         grad_d: Option<String>,
         directive: Directive,
-        because: String,
-    },
-    /// A pass that came to its end was looked at: advice, not proof.
-    Assessed {
-        agent: AgentName,
-        /// Absent where nobody gave an opinion that can be used.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        converged: Option<bool>,
-        /// Words for reasons, and `criterion:NAME`.
-        codes: Vec<String>,
-        /// Why nobody assessed it.
-        #[serde(default, skip_serializing_if = "String::is_empty")]
         because: String,
     },
     AttemptStarted {
@@ -280,14 +261,6 @@ pub enum Event {
         atom: AtomId,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         question: String,
-    },
-    /// The kind of task was said anew.
-    Profiled {
-        agent: AgentName,
-        source: ProfileSource,
-        /// Passes that it allows.
-        passes: u32,
-        because: String,
     },
     /// An atom is set aside in its context, where it failed alike, while other choices are left.
     Rested {

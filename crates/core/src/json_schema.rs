@@ -55,6 +55,14 @@ pub fn printed(rule: &RecordRule, generator: &mut schemars::SchemaGenerator) -> 
     schema.try_into().unwrap_or_default()
 }
 
+/// The text of the schema of an agent's answer: whole in itself, closed, and without the keys that are code's.
+pub fn of_answer(rule: &RecordRule, without: &'static [&'static str]) -> String {
+    let mut schemas = Definitions { without: Some(without), ..Definitions::default() };
+    let schema = schemas.record(rule, &[]).to_string();
+    let parsed = doc::parse(&schema, &doc::Limits::default()).node;
+    parsed.as_ref().map(doc::canonical).unwrap_or_default()
+}
+
 /// Records in which an unknown key is a fault: it would decide something, and be ignored.
 const CLOSED: [&str; 15] = [
     "Action",
@@ -79,12 +87,17 @@ const CLOSED: [&str; 15] = [
 struct Definitions {
     /// Whether a key that the program always writes is required.
     is_printed: bool,
+    /// The keys that an agent's answer has not; none of a file.
+    without: Option<&'static [&'static str]>,
     by_name: BTreeMap<String, Value>,
 }
 
 impl Definitions {
     /// A reference to a definition, which is made where it is missing.
     fn named(&mut self, name: &str, make: impl FnOnce(&mut Self) -> Value) -> Value {
+        if self.without.is_some() {
+            return make(self);
+        }
         if !self.by_name.contains_key(name) {
             // Stands while it is made: a record may hold records of its own kind.
             self.by_name.insert(name.into(), Value::Bool(true));
@@ -96,7 +109,9 @@ impl Definitions {
 
     fn record(&mut self, rule: &RecordRule, common: &[FieldRule]) -> Value {
         let fields = (rule.fields)();
-        let shown = |field: &&FieldRule| field.owner != Owner::Internal;
+        let without = self.without.unwrap_or_default();
+        let shown =
+            |field: &&FieldRule| field.owner != Owner::Internal && !without.contains(&field.key);
         let all: Vec<&FieldRule> = common.iter().chain(&fields).filter(shown).collect();
         let mut properties: Map<String, Value> =
             all.iter().map(|field| (field.key.into(), self.property(field))).collect();
@@ -110,7 +125,9 @@ impl Definitions {
         if !required.is_empty() {
             schema["required"] = json!(required);
         }
-        if !self.is_printed && CLOSED.contains(&rule.name) {
+        if self.without.is_some() {
+            schema["additionalProperties"] = json!(false);
+        } else if !self.is_printed && CLOSED.contains(&rule.name) {
             schema["properties"]["notes"] = described(json!({}), "A remark");
             schema["additionalProperties"] = json!(false);
         }
@@ -119,7 +136,8 @@ impl Definitions {
 
     fn property(&mut self, field: &FieldRule) -> Value {
         let form = self.form(&field.form);
-        let form = if field.is_required { form } else { or_null(form) };
+        let is_whole = field.is_required || self.without.is_some();
+        let form = if is_whole { form } else { or_null(form) };
         let mut schema = described(form, field.doc);
         if let (Some(default), Some(schema)) = (&field.default, schema.as_object_mut())
             && let Ok(default) = serde_json::from_str(&doc::write_compact(default))
@@ -135,6 +153,13 @@ impl Definitions {
             Form::Text => json!({"type": "string"}),
             Form::NonBlank => json!({"type": "string", "pattern": r"\S"}),
             Form::Short(most) => json!({"type": "string", "maxLength": most}),
+            Form::Share => json!({"type": "number", "minimum": 0, "maximum": 1}),
+            Form::Whole(least, most) => {
+                json!({"type": "integer", "minimum": least, "maximum": most})
+            }
+            Form::AtMost(most, item) => {
+                json!({"type": "array", "maxItems": most, "items": self.form(item)})
+            }
             Form::Flag => json!({"type": "boolean"}),
             Form::Integer => json!({"type": "integer"}),
             Form::Never => json!({"type": "null"}),
@@ -176,7 +201,7 @@ impl Definitions {
     }
 
     fn words(&mut self, rule: &WordsRule) -> Value {
-        if rule.name.is_empty() {
+        if rule.name.is_empty() || self.without.is_some() {
             let words: Vec<&str> = rule.words.iter().map(|word| word.word).collect();
             return json!({"type": "string", "enum": words});
         }

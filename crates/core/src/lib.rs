@@ -15,13 +15,12 @@
 
 extern crate alloc;
 
-pub mod assessment;
+pub mod answer_forms;
 pub mod audit;
 pub mod change;
 pub mod desired;
 pub mod difference;
 pub mod event;
-pub mod finding;
 pub mod fingerprint;
 pub mod fragment;
 pub mod graph;
@@ -31,7 +30,6 @@ pub mod judging;
 pub mod law;
 pub mod measure;
 pub mod memory;
-pub mod phase_summary;
 pub mod plan;
 pub mod profile;
 pub mod proposal;
@@ -40,7 +38,6 @@ pub mod search;
 pub mod state;
 pub mod step;
 pub mod trust;
-pub mod validation;
 pub mod verdict;
 pub mod view;
 pub mod wording;

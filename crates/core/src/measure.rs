@@ -53,7 +53,7 @@ use crate::{
     profile,
     search::Facts,
     state::{
-        ContextMode, Extra, JudgingLevel, Leaf, PlanningStep, State, Task, Try,
+        ContextMode, Extra, Leaf, Moment, PlanningStep, Question, State, Task, Try,
         limits::{INTERRUPTIONS_MAX, REPAIRS_MAX},
         run,
     },
@@ -207,12 +207,14 @@ fn consults_left(seen: &Facts, measure: &Measure) -> Option<BigUint> {
         0
     };
     let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
-    // Before each change of the plan a refiner is asked, where one is, who judges and assesses the pass, and who said what kind of task it is.
-    let asks = u64::from(seen.state.run.refines);
-    let asks = asks + u64::from(profile::judging(&seen.state).asks());
-    let asks = asks + u64::from(seen.state.run.profile.is_some());
-    let asks = asks + u64::from(profile::judging(&seen.state) == JudgingLevel::Full);
-    let changes = asks * u64::from(granted::changes_left(&seen.state));
+    // Before each change of the plan all is asked that there is an agent for.
+    let run = &seen.state.run;
+    let asked = Question::at(Moment::DeadEnd).filter(|question| {
+        run.asks(*question)
+            && profile::judging(&seen.state) >= question.row().level
+            && (*question != Question::Profile || run.profile.is_some())
+    });
+    let changes = asked.count() as u64 * u64::from(granted::changes_left(&seen.state));
     let questions = trees * (rated as u64) + plans + phases + changes;
     // The one for the final answer is asked once.
     let answer = u64::from(wording::is_wanted(&seen.state));
@@ -225,7 +227,8 @@ fn may_put_in_short(state: &State) -> bool {
     let constraints = &state.objective.constraints;
     let is_chosen = constraints.planning.context().mode() == ContextMode::Summary;
     let mut atoms = state.atoms.values();
-    state.run.summarises && (is_chosen || atoms.any(|atom| atom.wants_phases_in_short(constraints)))
+    state.run.asks(Question::Summarise)
+        && (is_chosen || atoms.any(|atom| atom.wants_phases_in_short(constraints)))
 }
 
 fn task_of(seen: &Facts, x: Ix) -> Option<&Task> {

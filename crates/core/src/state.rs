@@ -4,6 +4,7 @@
 //! file and collects every fault; `encode` is the one canonical writer. Not here: the meaning of the graph (`graph`),
 //! the next step (`step`).
 
+pub mod answer_records;
 pub mod atom;
 pub mod atom_order;
 pub mod check;
@@ -36,19 +37,19 @@ use alloc::{
     vec::Vec,
 };
 
+pub use answer_records::{AnswerRecord, IssuesAnswer, KeptAnswer, PassAnswer, TextAnswer};
 pub use atom::{
     Action, Atom, AtomStatus, BlockedReport, Body, FailureClass, Fragment, Grant, GrantEntry,
-    PhaseBudget, PhaseEnd, PhaseLimit, PhaseSummary, PlanningStep, ShownStatus, SideEffect, Spec,
-    Task, Try, TryEnd, binding,
+    PhaseBudget, PhaseEnd, PhaseLimit, PlanningStep, ShownStatus, SideEffect, Spec, Task, Try,
+    TryEnd, binding,
 };
 pub use binding::Binding;
 pub use check::{Check, CheckKind, Leaf};
-pub use consult::{Consult, Rating, Role};
+pub use consult::{AnswerForm, Consult, Duty, Moment, Question, QuestionRow, Rating, Role};
 pub use fields::{Extra, Span};
 pub use judged::{
-    ADVISORIES_MAX, AssessmentCode, AssessmentRecord, Complexity, CriterionScore, DELTAS_MAX,
-    ISSUES_MAX, IssueRecord, IssueType, JudgedBy, JudgedMark, JudgingLevel, JudgingRecord,
-    RefinementRecord, ReviewRecord, Severity, ValidationRecord, WordedAnswer, WordingRecord,
+    ADVISORIES_MAX, AssessmentCode, Complexity, CriterionScore, DELTAS_MAX, ISSUES_MAX,
+    IssueRecord, IssueType, JudgedBy, JudgedMark, JudgingLevel, JudgingRecord, Severity,
 };
 pub use memory::{LearntRun, Lesson, LessonBook, LessonKind, LessonSource, MemoryUsed};
 pub use objective::{

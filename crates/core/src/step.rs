@@ -6,41 +6,41 @@
 
 mod account;
 mod advance;
-mod assess;
 mod attempt_end;
 mod attempt_start;
 mod backtrack;
 mod base_case;
 mod candidate;
-mod consult;
 pub mod dead_end;
 mod dispatch;
 mod failure;
+mod final_words;
 mod gate;
 pub mod judgement;
 mod law_point;
 mod law_record;
+mod pass_questions;
 mod phase;
 mod plan_report;
 mod planning;
 mod probing;
 mod provider_wait;
 mod question;
+mod rate;
 mod reconcile;
 mod redirect;
-mod refine;
 pub mod remedies;
 mod repair;
 mod replan;
 mod rest;
 pub mod run_end;
 mod run_start;
+mod summarise;
 #[cfg(test)]
 mod tests;
 mod trail;
 mod transaction;
 mod turn_end;
-mod unrated;
 mod unusable;
 mod usage;
 
@@ -96,7 +96,7 @@ fn take(
         Input::Used { attempt, epoch, usage: used } => {
             usage::reported(&mut transaction, attempt, epoch, used)
         }
-        Input::Consulted { consult: id, end } => consult::answered(&mut transaction, &id, *end),
+        Input::Consulted { consult: id, end } => question::answered(&mut transaction, &id, *end),
         Input::Tried { attempt, onto, merge } => {
             candidate::tried(&mut transaction, &attempt, onto, merge)
         }
@@ -113,7 +113,7 @@ fn take(
             measurements_judged(&mut transaction, &scope, &basis, seen)
         }
         Input::Learned { commit, tree } => drop(transaction.session.trees.insert(commit, tree)),
-        Input::Unworded => consult::withdraw(&mut transaction),
+        Input::Unworded => final_words::withdraw(&mut transaction),
         Input::Unavailable { why } => advance::unavailable(&mut transaction, why),
         Input::NoRoom { why } => run_end::no_room(&mut transaction, why),
     }
@@ -147,7 +147,7 @@ pub(crate) fn abort_redirect(world: &World, now: UnixMillis) -> Result<Transitio
 
 /// Takes the question for the wording of the final answer back, for another process.
 pub(crate) fn withdraw_wording(world: &World, now: UnixMillis) -> Result<Transition, Refusal> {
-    by_another(world, now, consult::withdraw)
+    by_another(world, now, final_words::withdraw)
 }
 
 /// A step that another process takes, beside the loop.

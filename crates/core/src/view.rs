@@ -24,8 +24,8 @@ use crate::{
     id::{AtomId, CommitId},
     search,
     state::{
-        AssessmentRecord, AtomStatus, Correction, FreeValue, PatternRecord, ReviewRecord,
-        RunStatus, State, WordingRecord, final_result::FinalResultRecord, objective::RunBudget,
+        AtomStatus, Correction, FreeValue, PatternRecord, RunStatus, State,
+        final_result::FinalResultRecord, objective::RunBudget,
     },
     step::run_end,
     verdict::Verdict,
@@ -52,8 +52,7 @@ impl Serialize for FinalResultRecord {
 mod printed {
     use super::FinalResultRecord;
     use crate::state::{
-        AssessmentRecord, IssueRecord, PatternRecord, PhaseSummary, ReviewRecord, Try,
-        ValidationRecord, WordingRecord,
+        AnswerRecord, IssueRecord, PatternRecord, Try,
         law::{BlockedRecord, CurvePoint, DirectiveOutcome, LawPoint, Loss},
         objective::RunBudget,
         profile::ProfileChange,
@@ -73,9 +72,8 @@ mod printed {
         )*};
     }
 
-    printed! { AssessmentRecord, BlockedRecord, CurvePoint, DirectiveOutcome, FinalResultRecord, IssueRecord }
-    printed! { LawPoint, Loss, PatternRecord, PhaseSummary, ProfileChange, ReviewRecord, RunBudget, Try }
-    printed! { ValidationRecord, WordingRecord }
+    printed! { AnswerRecord, BlockedRecord, CurvePoint, DirectiveOutcome, FinalResultRecord, IssueRecord }
+    printed! { LawPoint, Loss, PatternRecord, ProfileChange, RunBudget, Try }
 }
 
 /// How things stand: `descent status --json`
@@ -105,7 +103,7 @@ pub struct StatusView {
     pub started_from: Option<FreeValue>,
     pub workspace: WorkspaceView,
     pub in_flight: Vec<FlightView>,
-    /// The question that a judging role is asked.
+    /// The question that an agent is asked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<QuestionView>,
     /// The kind of task that the goal is.
@@ -113,27 +111,17 @@ pub struct StatusView {
     pub profile: Option<judged::ProfileView>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub passes: Option<judged::PassesView>,
-    /// The newest report on a planner's plan.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub judged: Option<judged::JudgedView>,
-    /// The newest opinion about a pass that came to its end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub assessed: Option<AssessmentRecord>,
+    #[serde(flatten)]
+    pub judged: judged::JudgedView,
     /// The standing of the run by the control law.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub law: Option<judged::LawView>,
-    /// The newest report across the phases of a pass: advice, not proof.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reviewed: Option<ReviewRecord>,
     /// Atoms that a person should look at.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub attention: Vec<judged::AttentionView>,
     /// Questions about tasks, with what is assumed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<judged::UnclearView>,
-    /// Why nobody worded the final answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unworded: Option<WordingRecord>,
     /// Atoms that wait until a provider takes more.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "schema", serde(default))]
@@ -236,12 +224,9 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         profile: judged::profile(state),
         passes: judged::passes(state),
         judged: judged::judged(state),
-        assessed: judged::assessed(state),
         law: judged::law(state),
-        reviewed: judged::reviewed(state),
         attention: judged::marks(state),
         questions: judged::questions(state),
-        unworded: judged::unworded(state),
         waits: usage::waits(state),
         failed: failed(world),
         patterns: patterns(state),

@@ -108,9 +108,7 @@ impl World {
         let state = &mut facts.state;
         let run = Arc::make_mut(&mut state.run);
         run.probes = agents.in_role(Role::Probe).is_some();
-        run.answers = agents.in_role(Role::Answer).is_some();
-        run.summarises = agents.in_role(Role::Summarise).is_some();
-        run.refines = agents.refines(profile::judging(&self.state));
+        run.questions = agents.questions(profile::judging(&self.state));
         let known = state.run.grant.as_ref();
         let is_in_force = known.is_some_and(|grant| grant.is_in_force());
         let grant = match agents.changes_plans(profile::judging(&self.state)) {

@@ -12,10 +12,11 @@ use descent_core::{
     id::Lineage,
     json_schema, plan,
     state::{
-        Constraints, State,
+        Constraints, Duty, JudgingLevel, Question, State,
         decode::{self, decode},
         encode::StateText,
         limits::{self, ConstraintRule, ValueForm},
+        rule::{WordRule, text_of},
     },
 };
 
@@ -147,7 +148,13 @@ fn the_tables_of_the_pages_are_those_of_the_records() {
         KeyFate::Constant(value) => format!("| `{word}` | {value}, always |\n"),
     });
     let old = format!("| it was | it is |\n|---|---|\n{}", old.concat());
+    let questions: String =
+        Question::WORDS.into_iter().zip(Question::RULE.words).map(asked).collect();
+    let questions =
+        format!("| question | what is asked | when | from |\n|---|---|---|---|\n{questions}");
     for (page, name, table) in [
+        ("docs/contract.md", "questions", &questions),
+        ("docs/workers.md", "questions", &questions),
         ("docs/contract.md", "constraints", &table),
         ("docs/plan.md", "constraints", &table),
         ("docs/plan.md", "old words", &old),
@@ -158,6 +165,19 @@ fn the_tables_of_the_pages_are_those_of_the_records() {
         let (_, after) = rest.split_once(&end).expect("the end of the table");
         check_committed(page, &format!("{before}{begin}{table}{end}{after}"));
     }
+}
+
+/// A question as a line of a table.
+fn asked(((_, question), rule): ((&str, Question), &WordRule)) -> String {
+    let row = question.row();
+    let alone = if row.is_named { ", named alone" } else { "" };
+    let from = match row.level {
+        JudgingLevel::Off => "always".to_owned(),
+        level => format!("`judging: {}`", level.word()),
+    };
+    let duty = Duty::from(question).text();
+    let (what, when) = (text_of(rule.doc), row.moment.words());
+    format!("| `{duty}`{alone} | {what} | {when} | {from} |\n")
 }
 
 #[test]

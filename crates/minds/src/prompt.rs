@@ -38,7 +38,7 @@ pub use earlier_attempts::{
 pub use planning::DIRECTIVE_FILE;
 pub use planning::remaining;
 pub use question_texts::RatedDifference;
-pub use question_values::{DIFFERENCE_BYTES_MAX, QuestionInputs, question, rated_leaf};
+pub use question_values::{DIFFERENCE_BYTES_MAX, QuestionInputs, question};
 pub use section::{PromptFile, PromptPart};
 pub use subject::{NextAttempt, Standing, next_attempt};
 pub use template::TEMPLATES;

@@ -6,7 +6,7 @@ use descent_core::{
     graph::unjudged,
     id::{AgentName, ConsultId, Digest, Epoch, UnixMillis},
     state::{
-        Consult, Role, Run, State, Usage,
+        AnswerRecord, Consult, IssuesAnswer, KeptAnswer, Question, Role, Run, State, Usage,
         decode::decode,
         encode::StateText,
         rule::{Form, RecordRule},
@@ -103,10 +103,12 @@ fn sample(form: &Form, count: &mut usize) -> Option<Node> {
         Form::Pattern("AgentName", _) => Node::string("agent"),
         Form::Pattern(..) => Node::string("9m"),
         Form::Flag => Node::bool(true),
-        Form::Count | Form::Integer => Node::uint(1),
-        Form::Decimal => Value::Number("0.5".into()).into(),
+        Form::Count | Form::Integer | Form::Whole(..) => Node::uint(1),
+        Form::Decimal | Form::Share => Value::Number("0.5".into()).into(),
         Form::Words(rule) => Node::string(rule.words.first()?.word),
-        Form::List(one) | Form::Filled(one) => Node::array(vec![sample(one, count)?]),
+        Form::List(one) | Form::Filled(one) | Form::AtMost(_, one) => {
+            Node::array(vec![sample(one, count)?])
+        }
         Form::ById(one) => Node::object(vec![("A", sample(one, count)?)]),
         Form::Choices => Node::object(vec![("G", Node::string("G1"))]),
         Form::Record(rule) => of_record(rule, count),
@@ -147,16 +149,21 @@ fn rich() -> State {
     let world = World::new(state.clone());
     // A report is told of the plan that it is about.
     let subject = unjudged::all(&world.graph, &world.state);
-    let run = std::sync::Arc::make_mut(&mut state.run);
-    let report = run.judging_mut().validation.as_mut().expect("a report");
-    report.subject = subject.first().expect("a plan").subject.clone();
+    let judging = std::sync::Arc::make_mut(&mut state.run).judging_mut();
+    let said = judging.kept(Question::Pass).expect("an opinion").clone();
+    judging.keep(AnswerRecord {
+        question: Question::Plan,
+        subject: subject.first().expect("a plan").subject.clone(),
+        answer: Some(KeptAnswer::Issues(IssuesAnswer::of(said.issues().to_vec()))),
+        ..said
+    });
     state
 }
 
-fn consult(role: Role, subject: Digest) -> Consult {
+fn consult(question: Question, subject: Digest) -> Consult {
     Consult {
         id: ConsultId::new("consult-1"),
-        role,
+        question,
         subject,
         agent: AgentName::from("judge"),
         epoch: Epoch(1),
@@ -205,40 +212,42 @@ fn questions(world: &World) -> Vec<Option<Prompt>> {
     let (graph, state) = (&world.graph, &world.state);
     let plans = unjudged::all(graph, state);
     let plan = plans.into_iter().next();
-    let validate = plan.map(|plan| consult(Role::Validate, plan.subject));
+    let validate = plan.map(|plan| consult(Question::Plan, plan.subject));
     let step = graph.ix(&"R".into()).expect("a planning step");
     let phase = long_phase::wanted(graph, &world.active, state, step);
-    let summarise = phase
-        .map(|phase| Consult { atom: Some(phase.plan), ..consult(Role::Summarise, phase.subject) });
+    let summarise = phase.map(|phase| Consult {
+        atom: Some(phase.plan),
+        ..consult(Question::Summarise, phase.subject)
+    });
     let leaves = state.objective.base_case.iter();
     let mut leaves = leaves.flat_map(|check| check.leaves());
     let leaf = leaves.find(|leaf| leaf.title().contains("good"));
-    let judge = consult(Role::Judge, Digest::sha256(b""));
+    let judge = consult(Question::Rate, Digest::sha256(b""));
     let judge = Consult { leaf: leaf.map(|leaf| leaf.key()), ..judge };
     let (difference, session) = (RatedDifference::default(), Session::default());
     let project = &ProjectWords::default();
-    let ask = |template: &str, consult: Option<&Consult>, difference: Option<&RatedDifference>| {
-        prompt::question(
-            template,
-            &QuestionInputs {
-                world,
-                now: NOW,
-                consult,
-                session: Some(&session),
-                difference,
-                worker: None,
-            },
-        )
-    };
+    let ask =
+        |question: Question, consult: Option<&Consult>, difference: Option<&RatedDifference>| {
+            prompt::question(
+                question,
+                &QuestionInputs {
+                    world,
+                    now: NOW,
+                    consult,
+                    session: Some(&session),
+                    difference,
+                    worker: None,
+                },
+            )
+        };
     vec![
-        ask("refine", None, None),
-        ask("assess", None, None),
-        ask("review", None, None),
-        ask("profile", None, None),
-        validate.and_then(|consult| ask("validate", Some(&consult), None)),
-        summarise.and_then(|consult| ask("summarise", Some(&consult), None)),
-        ask("word", None, Some(&difference)),
-        ask("rate", Some(&judge), Some(&difference)),
+        ask(Question::Refine, None, None),
+        ask(Question::Pass, None, None),
+        ask(Question::Profile, None, None),
+        validate.and_then(|consult| ask(Question::Plan, Some(&consult), None)),
+        summarise.and_then(|consult| ask(Question::Summarise, Some(&consult), None)),
+        ask(Question::Word, None, Some(&difference)),
+        ask(Question::Rate, Some(&judge), Some(&difference)),
         Some(prompt::aligning(&AligningInputs {
             task: AligningTask::Change(world),
             words: "another way",
@@ -343,10 +352,10 @@ fn no_text_of_a_state_reaches_an_agent_under_a_digest_of_other_words() {
     assert!(unseen.is_empty(), "told under an equal digest: {unseen:#?}");
     assert!(unlisted.is_empty(), "told and not listed: {unlisted:#?}");
     for at in [
-        "/internal/run/judging/validation/issues/0/description",
-        "/internal/run/judging/review/issues/0/description",
-        "/internal/run/judging/assessment/missing/0",
-        "/internal/run/judging/assessment/contradictions/0",
+        "/internal/run/judging/answers/0/answer/issues/0/description",
+        "/internal/run/judging/answers/0/answer/missing/0",
+        "/internal/run/judging/answers/0/answer/contradictions/0",
+        "/internal/run/judging/answers/1/answer/issues/0/description",
         "/internal/run/law/point/rationale",
         "/internal/run/law/blocked/0/target",
         "/internal/run/profile/raw_inference",

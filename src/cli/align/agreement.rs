@@ -5,7 +5,7 @@
 
 use std::{io::IsTerminal, ops::ControlFlow, path::Path, sync::Arc};
 
-use descent_core::state::{Role, State};
+use descent_core::state::{Duty, Question, Role, State};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -267,11 +267,12 @@ impl Agreeing<'_> {
     fn write(&self, flags: &AlignArgs, mut state: State) -> Result<(), Failure> {
         let context = self.context;
         let given = self.profile.as_ref();
-        let given = given.map(|given| (&given.record.agent, Role::Profile, &given.used));
+        let given =
+            given.map(|given| (&given.record.agent, Duty::from(Question::Profile), &given.used));
         let aligner = flags.aligner_used.as_ref();
-        let aligner = aligner.map(|(agent, used)| (agent, Role::Aligner, used));
-        for (agent, role, used) in given.into_iter().chain(aligner) {
-            Arc::make_mut(&mut state.run).settle(agent, role, used, true);
+        let aligner = aligner.map(|(agent, used)| (agent, Duty::from(Role::Aligner), used));
+        for (agent, duty, used) in given.into_iter().chain(aligner) {
+            Arc::make_mut(&mut state.run).settle(agent, duty, used, true);
         }
         let client = context.client(Some(self.config));
         ops::trust::made_here(&client, &state.lineage, Some(self.config));

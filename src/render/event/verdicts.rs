@@ -4,7 +4,7 @@ use descent_core::{
     event::Event,
     law as control_law,
     state::{
-        JudgedBy, Role,
+        JudgedBy, Question,
         record::{CorrectionType, ReplanPlace},
     },
     verdict::Verdict,
@@ -20,17 +20,19 @@ use crate::render::{
 /// The events about plans, verdicts and ratings; `event::describe` has the others.
 pub(super) fn describe(event: &Event) -> (&'static str, String) {
     match event {
-        Event::Consulted { role, agent, about, ms, score, holds, because, .. } => {
+        Event::Consulted { question, agent, about, ms, score, holds, words, because, .. } => {
             let (about, because, ms) = (line(about), line(because), taken("in", Some(*ms)));
             let words = match score {
                 Some(score) => {
                     let verdict = if *holds == Some(true) { "enough" } else { "too little" };
                     format!("{about}: {score}, {verdict} ({agent}{ms}): {because}")
                 }
-                None if *role == Role::Judge => {
+                None if *question == Question::Rate => {
                     format!("{about}: no rating ({agent}{ms}): {because}")
                 }
-                None if because.is_empty() => format!("{about} ({agent}{ms})"),
+                None if because.is_empty() => {
+                    format!("{about} ({agent}{ms}){}", behind(": ", &line(words)))
+                }
                 None => format!("{about}: of no use ({agent}{ms}): {because}"),
             };
             ("answered", words)
@@ -66,15 +68,6 @@ pub(super) fn describe(event: &Event) -> (&'static str, String) {
             let words =
                 format!("D {d}{change}  P {p}  Ω {omega}  L {l}  {word}: {meaning}; {because}");
             ("law", words)
-        }
-        Event::Assessed { agent, converged, codes, because } => {
-            let codes = codes.join(", ");
-            let words = match converged {
-                None => format!("not assessed by a model: {} ({codes})", line(because)),
-                Some(true) => format!("{agent} sees nothing missing ({codes}), advice"),
-                Some(false) => format!("{agent} finds that it did not converge ({codes}), advice"),
-            };
-            ("assessed", words)
         }
         Event::Planned { atom, ms, parts, atoms, differs, in_spite_of, .. } => {
             let atoms = atoms.map(|atoms| format!("{}: ", count(atoms, "atom")));

@@ -11,7 +11,7 @@ use descent_core::{
     audit::AuditFinding,
     doc::Node,
     event::{Clarity, Event},
-    state::{IssueRecord, PatternRecord, record::Choices},
+    state::{IssueRecord, PassAnswer, PatternRecord, record::Choices},
     view::{
         judged::LawView,
         log::LogEntry,
@@ -342,39 +342,35 @@ fn advice(report: &Report) -> Vec<Item> {
             Item::at(1, format!("pass {}: {} {changed}{because}", one.pass, code(&one.field)))
         }));
     }
-    if let Some(judged) = &report.judged {
-        items.push(Item::at(0, prose(&shared::judged_words(&judged.report))));
-        items.extend(judged.report.issues.iter().map(issue));
-        for one in &judged.replaced {
-            let head = format!("planned again for these, {}", code(&one.atom));
-            items.push(Item::at(0, head));
-            items.extend(one.issues.iter().map(issue));
-        }
-        let old = judged.advisories.len().saturating_sub(ADVISORIES_MAX);
-        let advice = judged.advisories.iter().skip(old);
-        items.extend(advice.filter(|one| !one.proposed_repair.is_empty()).map(|one| {
-            let repair = after(": ", &one.proposed_repair);
-            Item::at(0, format!("not made, for {}{repair}", code(&one.location)))
-        }));
+    for said in &report.judged.answers {
+        items.push(Item::at(0, prose(&shared::answer_words(said))));
+        items.extend(said.issues().iter().map(issue));
+        items.extend(said.opinion().into_iter().flat_map(opinion));
     }
-    if let Some(said) = &report.reviewed {
-        items.push(Item::at(0, prose(&shared::reviewed_words(said))));
-        items.extend(said.issues.iter().map(issue));
+    for one in &report.judged.replaced {
+        items.push(Item::at(0, format!("planned again for these, {}", code(&one.atom))));
+        items.extend(one.issues.iter().map(issue));
     }
-    if let Some(said) = &report.assessed {
-        items.push(Item::at(0, prose(&shared::assessed_words(said))));
-        let below = |text| Item::at(1, text);
-        items.extend(said.missing.iter().map(|one| below(after("missing: ", one))));
-        items.extend(said.contradictions.iter().map(|one| below(after("contradiction: ", one))));
-        let scores = said.criteria.iter().map(|one| (prose(&one.name), one.score.text()));
-        items.extend(scores.map(|(name, score)| below(format!("{name}: {score}"))));
-    }
+    let old = report.judged.advisories.len().saturating_sub(ADVISORIES_MAX);
+    let advice = report.judged.advisories.iter().skip(old);
+    items.extend(advice.filter(|one| !one.proposed_repair.is_empty()).map(|one| {
+        let repair = after(": ", &one.proposed_repair);
+        Item::at(0, format!("not made, for {}{repair}", code(&one.location)))
+    }));
     items.extend(report.attention.iter().map(|mark| Item::at(0, prose(&shared::mark_words(mark)))));
     items.extend(report.questions.iter().map(|one| {
         let (label, text) = shared::question_words(one);
         Item::at(0, format!("{label}, {}: {}", code(&one.atom), prose(&text)))
     }));
     items
+}
+
+fn opinion(said: &PassAnswer) -> impl Iterator<Item = Item> {
+    let missing = said.missing.iter().map(|one| after("missing: ", one));
+    let contradictions = said.contradictions.iter().map(|one| after("contradiction: ", one));
+    let scores = said.criteria.iter();
+    let scores = scores.map(|one| format!("{}: {}", prose(&one.name), one.score.text()));
+    missing.chain(contradictions).chain(scores).map(|text| Item::at(1, text))
 }
 
 fn issue(issue: &IssueRecord) -> Item {

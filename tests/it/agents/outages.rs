@@ -102,7 +102,7 @@ fn a_judge_whose_provider_is_down_is_asked_again() {
     let mut run = world.start(&["run"]);
     wait_for_wait(&world);
     let waits = world.state()["run"]["waits"].clone();
-    assert_eq!(waits[0]["role"], "judge", "{waits}");
+    assert_eq!(waits[0]["question"], "rate", "{waits}");
     assert!(waits[0]["because"].to_string().contains("529"), "{waits}");
     run.wait().expect(0);
     assert!(world.state()["run"]["waits"].is_null());

@@ -33,7 +33,7 @@ impl Worded {
     }
 
     fn says(&self, text: &str) -> &Self {
-        self.agent.says("answer", text);
+        self.agent.says("word", text);
         self
     }
 
@@ -42,7 +42,7 @@ impl Worded {
         let worded = Self::new(limits);
         worded.says("@sleep 600");
         let running = worded.world.start(&["run", "--json"]);
-        wait_for("the question", || worded.agent.asked() == "answer\n");
+        wait_for("the question", || worded.agent.asked() == "word\n");
         (worded, running)
     }
 
@@ -51,7 +51,7 @@ impl Worded {
     }
 
     fn because(&self) -> String {
-        let wording = &self.world.state()["run"]["judging"]["wording"];
+        let wording = super::scripted::kept(&self.world, "word");
         wording["because"].as_str().unwrap_or_default().to_owned()
     }
 }
@@ -99,7 +99,7 @@ fn an_ending_is_worded_after_it_is_on_the_disk_and_the_rest_of_the_result_stays(
     worded.says(&said.to_string());
     let ran = worded.world.run().expect(0);
     let result = ran.result();
-    assert_eq!(worded.agent.asked(), "answer\n");
+    assert_eq!(worded.agent.asked(), "word\n");
     assert!(place(&ran, "ended") < place(&ran, "consulting"));
     assert_eq!(measured(&result), measured(&by_code()));
     let output = &result["output"];
@@ -111,7 +111,7 @@ fn an_ending_is_worded_after_it_is_on_the_disk_and_the_rest_of_the_result_stays(
     let started = ran.lines().into_iter().find(|line| line["event"] == "run_started");
     assert_eq!(started.unwrap()["consults_left"], "3");
 
-    let prompt = worded.agent.prompt("answer", 1);
+    let prompt = worded.agent.prompt("word", 1);
     for words in [
         "make done, and nothing else",
         "completed (base_case)",
@@ -131,7 +131,7 @@ fn an_ending_is_worded_after_it_is_on_the_disk_and_the_rest_of_the_result_stays(
 
     // The same ending again: its words stay, and nobody is asked.
     let again = worded.world.run().expect(0).result();
-    assert_eq!(worded.agent.asked(), "answer\n");
+    assert_eq!(worded.agent.asked(), "word\n");
     assert_eq!(again["output"], *output);
 }
 
@@ -141,15 +141,11 @@ fn whatever_an_agent_says_the_result_is_the_same_and_its_words_are_by_code() {
     let good = json!({"text": "all is well"}).to_string();
     for (said, words) in [
         ("It is all there.".to_owned(), "no JSON object"),
-        (format!("{good}\n{{}}"), "`text` is missing"),
-        (json!({"text": 7}).to_string(), "`text` is missing, or no text"),
+        (format!("{good}\n{{}}"), "the key `text` is missing"),
+        (json!({"text": 7}).to_string(), "/text: expected a string"),
         (json!({"text": "x".repeat(4_001)}).to_string(), "more than 4000"),
-        (json!({"text": "a", "notes": "b"}).to_string(), "`notes` is a list"),
-        (
-            json!({"text": "a", "result": "exhausted", "evidence": []}).to_string(),
-            "`result` is no key",
-        ),
-        (json!({"text": "a", "drift": []}).to_string(), "`drift` is no key"),
+        (json!({"text": "a", "notes": "b"}).to_string(), "/notes: expected a list"),
+        (json!({"text": "a", "note": []}).to_string(), "did you mean `notes`?"),
         ("@big".to_owned(), ""),
         ("@prompt".to_owned(), ""),
         ("@exit 75".to_owned(), "it asks to be tried again"),
@@ -162,13 +158,13 @@ fn whatever_an_agent_says_the_result_is_the_same_and_its_words_are_by_code() {
         let result = ran.result();
         assert_eq!(measured(&result), measured(&wanted), "{said:.60}");
         assert_eq!(result["output"], wanted["output"], "{said:.60}");
-        assert_eq!(worded.agent.asked(), "answer\n", "{said:.60}");
+        assert_eq!(worded.agent.asked(), "word\n", "{said:.60}");
         let because = worded.because();
         assert!(because.contains(words) && !because.is_empty(), "{said:.60}: {because}");
         let status = worded.world.status();
-        assert_eq!(status["unworded"]["because"], because.as_str());
+        assert_eq!(status["answers"][0]["because"], because.as_str());
         let report = worded.world.descent(&["report"]).expect(0);
-        report.shows("not worded by a model: ");
+        report.shows("not answered by j: ");
     }
 }
 
@@ -181,7 +177,7 @@ fn an_agent_that_says_nothing_is_waited_for_no_longer_than_it_may_take() {
     worded.says("@sleep 600");
     let result = worded.world.run().expect(0).result();
     assert_eq!(result["output"]["by"], "code");
-    assert_eq!(worded.agent.asked(), "answer\n");
+    assert_eq!(worded.agent.asked(), "word\n");
     assert!(!worded.because().is_empty());
     assert_eq!(processes_in(&worded.world.root()), Vec::<String>::new());
 }
@@ -215,7 +211,7 @@ fn at_the_level_full_the_wish_is_compared_with_the_difference_and_that_is_advice
     rest["accountable"] = json!("none");
     rest["output"].as_object_mut().unwrap().remove("doubted");
     assert_eq!(rest, measured(&by_code()));
-    let prompt = worded.agent.prompt("answer", 1);
+    let prompt = worded.agent.prompt("word", 1);
     for words in ["make done, and nothing else", "+++ b/done", "`drift`"] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
@@ -224,9 +220,9 @@ fn at_the_level_full_the_wish_is_compared_with_the_difference_and_that_is_advice
     let worded = Worded::of(&["test -e done", "test -e more"], "echo 1 > done", full);
     worded.says(&said.to_string());
     let result = worded.world.run().expect(5).result();
-    assert_eq!(result["output"]["by"], "code");
-    assert!(!worded.agent.prompt("answer", 1).contains("+++ b/done"));
-    assert_eq!(worded.because(), "`drift` is no key of the answer");
+    assert_eq!(result["output"]["by"], "model");
+    assert!(result["output"].get("doubted").is_none(), "{result}");
+    assert!(!worded.agent.prompt("word", 1).contains("+++ b/done"));
 }
 
 #[test]
@@ -243,7 +239,7 @@ fn a_loop_that_is_killed_while_it_asks_leaves_the_answer_by_code_and_nobody_is_a
 
     worded.says(&json!({"text": "late"}).to_string());
     let again = worded.world.run().expect(0);
-    assert_eq!(worded.agent.asked(), "answer\n");
+    assert_eq!(worded.agent.asked(), "word\n");
     assert_eq!(again.count("attempt_started"), 0);
     assert_eq!(worded.last()["output"], before["output"]);
     assert_eq!(measured(&again.result()), measured(&before));
@@ -304,12 +300,12 @@ fn counted(limits: &Value) -> (Ran, String) {
         echo '{\"summary\": \"made\", \"usage\": {\"calls\": 1, \"input_tokens\": 2000}}' > \"$DESCENT_RESULT\"\n";
     let worker = world.program("worker", script);
     let toml = format!(
-        "agents.worker.run = \"{}\"\n[agents.j]\n{}\n[roles]\nworker = \"worker\"\nanswer = \"j\"\n",
+        "agents.worker.run = \"{}\"\n[agents.j]\n{}\n[roles]\nworker = \"worker\"\njudge.word = \"j\"\n",
         worker.display(),
         agent.run()
     );
     world.write("descent.toml", &toml);
-    agent.says("answer", &json!({"text": "worded"}).to_string());
+    agent.says("word", &json!({"text": "worded"}).to_string());
     let atom = |on: &[&str]| json!({"description": "make it", "depends_on": on});
     let atoms = json!({"A1": atom(&[]), "A2": atom(&["A1"]), "A3": atom(&["A2"])});
     let checks = ["test -e A1", "test -e A2", "test -e A3"];
@@ -345,7 +341,7 @@ fn a_part_of_the_limits_of_usage_is_kept_for_the_answer() {
         assert_eq!(ran.code, Some(code), "{limits}: {}", ran.stderr);
         let result = ran.result();
         assert_eq!(result["output"]["by"], by, "{limits}: {result}");
-        assert_eq!(asked == "answer\n", by == "model", "{limits}");
+        assert_eq!(asked == "word\n", by == "model", "{limits}");
         let told = result["summary"].as_str().unwrap();
         assert!(told.contains(summary), "{limits}: {told}");
     }

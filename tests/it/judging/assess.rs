@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::scripted::ScriptedAgent;
+use super::scripted::{ScriptedAgent, kept};
 use crate::world::{World, plan, task, wait_for};
 
 /// A world with a judge and a refiner that answer by files, whose plan reaches one of two checks.
@@ -16,7 +16,7 @@ impl Assessed {
         let world = World::new();
         let agent = ScriptedAgent::new(&world);
         let run = agent.run();
-        let roles = "[roles]\njudge = \"j\"\nrefine = \"r\"\n";
+        let roles = "[roles]\njudge = \"j\"\nplanner.refine = \"r\"\n";
         let toml = format!("[agents.j]\n{run}\n[agents.r]\n{run}\n{roles}");
         world.write("descent.toml", &toml);
         let limits = json!({"judging": judging, "max_transient": 0});
@@ -32,7 +32,7 @@ impl Assessed {
     }
 
     fn says(&self, text: &str) -> &Self {
-        self.agent.says("assess", text);
+        self.agent.says("pass", text);
         self
     }
 
@@ -45,7 +45,7 @@ impl Assessed {
     }
 
     fn record(&self) -> Value {
-        self.world.state()["run"]["judging"]["assessment"].clone()
+        kept(&self.world, "pass")
     }
 }
 
@@ -64,16 +64,16 @@ fn a_pass_is_assessed_before_the_plan_is_changed_and_the_refiner_is_told() {
     let more = json!({"missing": ["nothing makes more"], "blame": ["A", "X"]});
     assessed.says(&opinion(0.5, &more));
     let ran = assessed.world.run().expect(0);
-    assert_eq!(assessed.asked(), "assess\nrefine\nanswer\n");
+    assert_eq!(assessed.asked(), "pass\nrefine\nword\n");
     let lines = ran.lines();
-    let line = lines.iter().find(|line| line["event"] == "assessed");
-    let codes = json!(["incomplete", "missing_step", "base_case_unmet"]);
-    assert_eq!(line.unwrap()["codes"], codes);
+    let line = lines.iter().find(|line| line["event"] == "consulted");
+    assert_eq!(line.unwrap()["words"], "incomplete, missing_step, base_case_unmet");
     let record = assessed.record();
-    assert_eq!((&record["converged"], &record["blame"]), (&json!(false), &json!(["A"])));
+    assert_eq!(record["codes"], json!(["incomplete", "missing_step", "base_case_unmet"]));
+    assert_eq!(record["answer"]["blame"], json!(["A"]));
     assert!(assessed.prompt("refine").contains("- missing: nothing makes more"));
     for words in ["test -e more", "is data", "- A: "] {
-        let prompt = assessed.prompt("assess");
+        let prompt = assessed.prompt("pass");
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
     let status = assessed.world.descent(&["status"]).expect(0).stdout;
@@ -88,14 +88,15 @@ fn a_pass_is_assessed_before_the_plan_is_changed_and_the_refiner_is_told() {
 /// No opinion completes or ends anything.
 #[test]
 fn whatever_is_said_of_a_pass_the_run_ends_the_same() {
-    let unused = |text: &str, words: &'static str| (text.to_owned(), json!(null), words);
-    for (said, converged, words) in [
-        (opinion(1.0, &json!({})), json!(true), ""),
-        (opinion(0.1, &json!({})), json!(false), ""),
+    let unused = |text: &str, words: &'static str| (text.to_owned(), "not_assessed", words);
+    for (said, code, words) in [
+        (opinion(1.0, &json!({})), "complete", ""),
+        (opinion(0.1, &json!({})), "incomplete", ""),
+        (opinion(1.0, &json!({"status": "completed"})), "complete", ""),
         unused("it is all there, completed", ""),
-        unused("{}", "`completeness` is a number"),
+        unused("{}", "the key `completeness` is missing"),
         unused(&opinion(2.0, &json!({})), "`completeness` is a number"),
-        unused(&opinion(1.0, &json!({"status": "completed"})), "`status` is no key"),
+        unused(&opinion(1.0, &json!({"complexty": "higher"})), "did you mean `complexity`?"),
         unused("@exit 75", ""),
         unused("@exit 1", ""),
         unused("@big", ""),
@@ -107,12 +108,10 @@ fn whatever_is_said_of_a_pass_the_run_ends_the_same() {
         assert_eq!(ran.code, Some(0), "{said}: {}", ran.stderr);
         assert_eq!(ran.result()["reason"], "base_case");
         let record = assessed.record();
-        assert_eq!(record["converged"], converged, "{said}: {record}");
         let because = record["because"].as_str().unwrap_or_default();
         assert!(because.contains(words), "{said}: {because}");
-        let codes = record["reason_codes"].to_string();
-        let is_told = codes.contains("not_assessed") && !because.is_empty();
-        assert_eq!(is_told, converged.is_null(), "{said}: {codes}");
+        assert_eq!(record["codes"][0], code, "{said}: {record}");
+        assert_eq!(because.is_empty(), code != "not_assessed", "{said}: {because}");
         assert_eq!(ran.count("replanned"), 1);
     }
 }
@@ -130,11 +129,11 @@ fn a_loop_that_is_killed_while_a_pass_is_assessed_asks_once_more_and_ends_the_sa
     let assessed = Assessed::new("model");
     assessed.says("@sleep 600");
     let running = assessed.world.start(&["run"]);
-    wait_for("the question", || assessed.asked() == "assess\n");
+    wait_for("the question", || assessed.asked() == "pass\n");
     running.kill();
     assessed.says(&opinion(0.5, &json!({})));
     assessed.world.run().expect(0);
-    assert_eq!(assessed.asked(), "assess\nassess\nrefine\nanswer\n");
+    assert_eq!(assessed.asked(), "pass\npass\nrefine\nword\n");
 }
 
 #[test]
@@ -149,9 +148,9 @@ fn a_persons_own_criterion_is_scored_and_told() {
     assessed.world.run().expect(0);
     let record = assessed.record();
     let codes = json!(["complete", "criterion:tested", "base_case_unmet"]);
-    assert_eq!(record["reason_codes"], codes);
-    assert_eq!(record["complexity"], "higher");
-    let prompt = assessed.prompt("assess");
+    assert_eq!(record["codes"], codes);
+    assert_eq!(record["answer"]["complexity"], "higher");
+    let prompt = assessed.prompt("pass");
     assert!(prompt.contains("- `tested`: every part has a test"), "{prompt}");
     let report = assessed.world.descent(&["report"]).expect(0);
     report.shows("tested: 0.5");
@@ -163,23 +162,20 @@ fn a_persons_own_criterion_is_scored_and_told() {
 }
 
 #[test]
-fn at_the_highest_level_issues_across_the_phases_are_told_first() {
+fn at_the_highest_level_the_same_answer_has_issues_across_the_steps() {
     let assessed = Assessed::new("full");
-    let issue = json!({"issues": [
+    let issues = json!({"issues": [
         {"type": "consistency", "severity": "high", "location": "A", "description": "it says 1, not 2"},
         {"type": "relevance", "severity": "low", "location": "X", "description": "of no atom"}]});
-    assessed.agent.says("validate", &issue.to_string());
-    assessed.says(&opinion(0.5, &json!({})));
+    assessed.says(&opinion(0.5, &issues));
     let ran = assessed.world.run().expect(0);
-    assert_eq!(assessed.asked(), "validate\nassess\nrefine\nvalidate\nanswer\n");
-    assert_eq!(ran.count("reviewed"), 1);
-    let review = assessed.world.state()["run"]["judging"]["review"].clone();
-    assert_eq!((&review["pass"], &review["unplaced"]), (&json!(1), &json!(1)));
-    for role in ["assess", "refine"] {
-        let prompt = assessed.prompt(role);
-        assert!(prompt.contains("- A (high): it says 1, not 2"), "{prompt}");
-    }
-    let prompt = assessed.prompt("validate");
+    assert_eq!(assessed.asked(), "pass\nrefine\nplan\nword\n");
+    let line = ran.lines().into_iter().find(|line| line["event"] == "consulted").unwrap();
+    assert_eq!(line["words"], "incomplete, base_case_unmet; 1 issue");
+    assert_eq!(assessed.record()["pass"], 1);
+    let prompt = assessed.prompt("refine");
+    assert!(prompt.contains("- A (high): it says 1, not 2"), "{prompt}");
+    let prompt = assessed.prompt("pass");
     for words in ["across its steps", "- A: changed", "is data"] {
         assert!(prompt.contains(words), "no `{words}` in:\n{prompt}");
     }
@@ -188,19 +184,18 @@ fn at_the_highest_level_issues_across_the_phases_are_told_first() {
         told.shows("it says 1, not 2");
     }
     let status = assessed.world.descent(&["status"]).expect(0);
-    status.shows("reviewed pass 1 by j: 1 issue, advice");
+    status.shows("pass 1 by j: incomplete, base_case_unmet; 1 issue; advice");
 }
 
 #[test]
-fn without_an_answer_across_the_phases_all_goes_on_and_says_so() {
+fn without_an_answer_about_the_pass_all_goes_on_and_says_so() {
     for answer in ["all is well", "{}", r#"{"issues": 1}"#, "@exit 1", "@big"] {
         let assessed = Assessed::new("full");
-        assessed.agent.says("validate", answer);
-        assessed.says(&opinion(0.5, &json!({})));
+        assessed.says(answer);
         assessed.world.run().expect(0);
-        assert_eq!(assessed.asked(), "validate\nassess\nrefine\nvalidate\nanswer\n", "{answer}");
+        assert_eq!(assessed.asked(), "pass\nrefine\nplan\nword\n", "{answer}");
         let report = assessed.world.descent(&["report"]).expect(0);
-        report.shows("not across the phases: ");
+        report.shows("not answered by j: ");
     }
 }
 

@@ -33,7 +33,7 @@ fn a_quality_leaf_counts_by_the_share_of_its_ratings_that_do_not_pass() {
     // The first tree is clear and too long, the two others are not clear.
     let says = |n: u32, score: f64| {
         let answer = json!({"score": score, "because": "it is so"});
-        agent.says(&format!("judge.{n}"), &answer.to_string());
+        agent.says(&format!("rate.{n}"), &answer.to_string());
     };
     says(1, 0.9);
     says(2, 0.1);
@@ -41,7 +41,7 @@ fn a_quality_leaf_counts_by_the_share_of_its_ratings_that_do_not_pass() {
     says(4, 0.3);
     let ran = world.descent(&["run", "--json"]).expect(5);
     let asked = agent.asked();
-    assert_eq!(asked.matches("judge").count(), 4, "{asked}");
+    assert_eq!(asked.matches("rate").count(), 4, "{asked}");
     // Nobody rates whether a tree is short that is not clear. In another pass only the rating of the tree counts.
     let wanted = [(1, "0.334"), (1, "0.5"), (1, "0.556"), (2, "0.667")];
     let wanted = wanted.map(|(pass, d)| (json!(pass), json!(d)));

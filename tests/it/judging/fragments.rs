@@ -56,7 +56,7 @@ fn a_part_that_has_no_part_in_the_target_of_its_plan_is_told_and_done() {
         world.align(&plan(&["test -e done"], json!({}), json!({"N": step, "F": last})));
         world.run().expect(0);
         let report = world.descent(&["report", "--json"]).expect(0).json();
-        let issues = report["judged"]["issues"].as_array();
+        let issues = report["answers"][0]["answer"]["issues"].as_array();
         let issues = issues.cloned().unwrap_or_default();
         let found: Vec<&Value> = issues.iter().map(|issue| &issue["rule"]).collect();
         assert_eq!(json!(found), rules, "{report}");

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::scripted::ScriptedAgent;
+use super::scripted::{ScriptedAgent, kept};
 use crate::{
     processes::processes_in,
     support::world::Running,
@@ -21,7 +21,7 @@ impl Judged {
     pub(super) fn new(plans: &[Value], limits: Value) -> Self {
         let world = World::new();
         let agent = ScriptedAgent::new(&world);
-        let toml = format!("[agents.v]\n{}\n[roles]\nvalidate = \"v\"\n", agent.run());
+        let toml = format!("[agents.v]\n{}\n[roles]\njudge.plan = \"v\"\n", agent.run());
         world.write("descent.toml", &toml);
         let calls = world.out("calls").display().to_string();
         let prompts = world.out("").display().to_string();
@@ -53,7 +53,7 @@ impl Judged {
     }
 
     fn prompt(&self, n: usize) -> String {
-        self.agent.prompt("validate", n)
+        self.agent.prompt("plan", n)
     }
 
     fn fragment(&self) -> Value {
@@ -125,7 +125,7 @@ fn nothing_of_a_plan_starts_before_it_was_judged() {
 fn a_plan_that_is_found_wrong_is_planned_again_before_anything_of_it_is_tried() {
     let bad = fragment("tell a joke", "echo ha > joke");
     let judged = Judged::new(&[bad, good()], json!({}));
-    judged.answers("validate.1", &issue("high", "N-1"));
+    judged.answers("plan.1", &issue("high", "N-1"));
     let ran = judged.world.run().expect(0);
     let told = story(&ran);
     assert!(!told.contains(&"attempt_started N-1".to_owned()), "{told:?}");
@@ -149,7 +149,7 @@ fn an_issue_of_the_step_or_of_the_whole_plan_counts() {
     for place in ["N", "plan"] {
         let bad = fragment("tell a joke", "echo ha > joke");
         let judged = Judged::new(&[bad, good()], json!({}));
-        judged.answers("validate.1", &issue("high", place));
+        judged.answers("plan.1", &issue("high", place));
         let told = story(&judged.world.run().expect(0));
         assert!(told.contains(&"planned_again N".to_owned()), "{told:?}");
     }
@@ -159,7 +159,7 @@ fn an_issue_of_the_step_or_of_the_whole_plan_counts() {
 fn the_plan_that_was_found_wrong_is_tried_when_the_one_after_it_has_failed() {
     let worse = fragment("make it badly", "exit 3");
     let judged = Judged::new(&[good(), worse], json!({"planning": {"refinements": 1}}));
-    judged.answers("validate.1", &issue("medium", "N-1"));
+    judged.answers("plan.1", &issue("medium", "N-1"));
     let ran = judged.world.run().expect(0);
     let told = story(&ran);
     let at = |what: &str| told.iter().position(|one| one == what).unwrap();
@@ -170,10 +170,10 @@ fn the_plan_that_was_found_wrong_is_tried_when_the_one_after_it_has_failed() {
 #[test]
 fn with_no_round_left_the_plan_goes_on_and_the_repair_is_kept_as_advice() {
     let judged = Judged::new(&[good()], json!({"planning": {"refinements": 0}}));
-    judged.answers("validate", &issue("high", "N-1"));
+    judged.answers("plan", &issue("high", "N-1"));
     judged.world.run().expect(0);
     let judging = judged.world.state()["run"]["judging"].clone();
-    assert_eq!(judging["validation"]["issues"][0]["severity"], "high");
+    assert_eq!(kept(&judged.world, "plan")["answer"]["issues"][0]["severity"], "high");
     assert_eq!(judging["advisories"][0]["proposed_repair"], "make the file instead");
     assert_eq!(judged.asked(), 1);
     let mark = &judged.world.state()["bindings"]["N-1"]["of"]["attention"];
@@ -186,16 +186,16 @@ fn an_answer_that_cannot_be_used_opens_the_gate_and_says_so() {
     for (answer, words) in [
         ("I think it is a fine plan.", ""),
         (two.as_str(), ""),
-        (r#"{"issues": "none"}"#, "`issues` is a list"),
-        (r#"{"issues": [{"type": 3}]}"#, "`type` is missing"),
-        (r#"{"issues": [], "status": "solved"}"#, "`status` is no key"),
+        (r#"{"issues": "none"}"#, "/issues: expected a list"),
+        (r#"{"issues": [{"type": 3}]}"#, "/issues/0/type: expected a string"),
+        (r#"{"issue": []}"#, "did you mean `issues`?"),
         ("@exit 1", ""),
         ("@exit 75", ""),
         ("@big", ""),
         ("@prompt", ""),
     ] {
         let judged = Judged::new(&[good()], json!({"max_transient": 1}));
-        judged.answers("validate", answer);
+        judged.answers("plan", answer);
         let ran = judged.world.run();
         assert_eq!(ran.code, Some(0), "{answer}: {}", ran.stderr);
         let fragment = judged.fragment();
@@ -216,18 +216,18 @@ fn an_answer_that_cannot_be_used_opens_the_gate_and_says_so() {
 #[test]
 fn issues_of_unknown_atoms_are_counted_and_decide_nothing() {
     let judged = Judged::new(&[good()], json!({}));
-    judged.answers("validate", &issue("high", "X9"));
+    judged.answers("plan", &issue("high", "X9"));
     judged.world.run().expect(0);
-    let report = judged.world.state()["run"]["judging"]["validation"].clone();
-    assert_eq!((&report["unplaced"], &report["by"]), (&json!(1), &json!("model")));
-    assert!(report.get("issues").is_none(), "{report}");
+    let report = kept(&judged.world, "plan");
+    assert_eq!(report["answer"], json!({"issues": [], "unplaced": 1}));
+    assert_eq!(report["agent"], "v");
     assert_eq!(judged.world.left("calls").lines().count(), 1);
 }
 
 #[test]
 fn a_loop_that_is_killed_while_a_plan_is_judged_asks_once_more_and_ends_the_same() {
     let judged = Judged::new(&[good()], json!({}));
-    judged.answers("validate.1", "@sleep 600");
+    judged.answers("plan.1", "@sleep 600");
     let running = judged.world.start(&["run"]);
     wait_for("the question", || judged.asked() == 1);
     running.kill();
@@ -241,7 +241,7 @@ fn a_loop_that_is_killed_while_a_plan_is_judged_asks_once_more_and_ends_the_same
 #[test]
 fn a_stop_while_a_plan_is_judged_ends_at_once_and_the_gate_stays_closed() {
     let judged = Judged::new(&[good()], json!({}));
-    judged.answers("validate.1", "@sleep 600");
+    judged.answers("plan.1", "@sleep 600");
     let mut running: Running = judged.world.start(&["run"]);
     wait_for("the question", || judged.asked() == 1);
     let since = std::time::Instant::now();
@@ -283,7 +283,7 @@ fn a_heavy_fault_of_the_rules_refuses_a_plan_whoever_judges() {
 #[test]
 fn a_plan_that_a_person_changes_while_it_is_judged_is_judged_anew() {
     let judged = Judged::new(&[good()], json!({}));
-    judged.answers("validate.1", "@sleep 600");
+    judged.answers("plan.1", "@sleep 600");
     let mut running = judged.world.start(&["run"]);
     wait_for("the question", || judged.asked() == 1);
     judged.world.replace_in_state("echo made > done", "echo mine > done");
@@ -296,7 +296,7 @@ fn a_plan_that_a_person_changes_while_it_is_judged_is_judged_anew() {
 #[test]
 fn a_person_who_wants_no_judging_any_more_waits_for_none() {
     let judged = Judged::new(&[good()], json!({}));
-    judged.answers("validate", "@sleep 600");
+    judged.answers("plan", "@sleep 600");
     let mut running = judged.world.start(&["run"]);
     wait_for("the question", || judged.asked() == 1);
     let redirect = ["redirect", "go on", "--set", "judging=off", "-y"];

@@ -36,15 +36,15 @@ impl Disturbed {
     fn new() -> Self {
         let world = World::new();
         let agent = ScriptedAgent::new(&world);
-        let roles = "[roles]\nvalidate = \"a\"\nassess = \"a\"\nrefine = \"a\"\n";
+        let roles = "[roles]\njudge.plan = \"a\"\njudge.pass = \"a\"\nplanner.refine = \"a\"\n";
         world.write("descent.toml", &format!("[agents.a]\n{}\n{roles}", agent.run()));
         let issue = json!({"type": "relevance", "severity": "low", "location": "N-1",
             "description": "it could be more", "proposed_repair": "make both"});
-        agent.says("validate", &json!({"issues": [issue]}).to_string());
+        agent.says("plan", &json!({"issues": [issue]}).to_string());
         let whole = json!({"plan": true, "step": true, "answer": true, "memory": true});
         let opinion = json!({"completeness": 0.5, "coherence": 1, "aligned": whole,
             "missing": ["nothing makes more"]});
-        agent.says("assess", &opinion.to_string());
+        agent.says("pass", &opinion.to_string());
         let more = json!({"description": "make more", "action": {"run": "echo 2 > more"}});
         let added = json!({"type": "step_add", "atoms": {"new": more}});
         agent.says("refine", &json!({"actions": [added]}).to_string());
@@ -100,7 +100,7 @@ impl Disturbed {
         let bound = state["bindings"].as_object().unwrap();
         let plan: Vec<Value> = bound.iter().map(as_done).collect();
         let run = &state["run"];
-        let worded = &run["judging"]["wording"]["words"]["text"];
+        let worded = &super::scripted::kept(&self.world, "word")["answer"]["text"];
         let result = json!([run["status"], run["reason"], worded]);
         let files = self.world.ours(&["ls-tree", "-r", run["head"].as_str().unwrap()]);
         let files = files.lines().filter(|line| !line.ends_with("descent.toml"));
@@ -114,7 +114,7 @@ fn killed_at_random_moments_a_run_with_consults_ends_the_same_and_asks_nothing_t
     let calm = Disturbed::new();
     calm.world.run().expect(0);
     let (wanted, questions) = (calm.end(), calm.agent.asked());
-    for role in ["validate", "assess", "refine"] {
+    for role in ["plan", "pass", "refine"] {
         assert!(questions.contains(role), "{role} was never asked: {questions}");
     }
     let times = chance::count("CONSULT_KILLS", 5);

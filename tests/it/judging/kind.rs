@@ -18,7 +18,7 @@ impl Kind {
         let world = World::new();
         let agent = ScriptedAgent::new(&world);
         let run = agent.run();
-        let roles = "[roles]\nprofile = \"k\"\njudge = \"k\"\nrefine = \"k\"\n";
+        let roles = "[roles]\nplanner.profile = \"k\"\njudge = \"k\"\nplanner.refine = \"k\"\n";
         world.write("descent.toml", &format!("[agents.k]\n{run}\n{roles}"));
         Self { world, agent }
     }
@@ -58,7 +58,7 @@ fn an_agent_says_what_kind_of_task_it_is_and_the_passes_follow() {
     let status = kind.world.descent(&["status"]).expect(0);
     status.shows("7 passes, by k: many files");
     kind.world.descent(&["validate"]).expect(0);
-    assert_eq!(kind.agent.asked(), "profile\nanswer\n");
+    assert_eq!(kind.agent.asked(), "profile\nword\n");
 }
 
 #[test]
@@ -71,10 +71,10 @@ fn an_answer_that_cannot_be_used_gives_the_default_and_says_why() {
     let kind = Kind::new();
     for (answer, why) in [
         ("a deep one".to_owned(), "no JSON object"),
-        ("{}".to_owned(), "from 1 to 5"),
+        ("{}".to_owned(), "the key `reasoning_depth` is missing"),
         (wrong("reasoning_depth", json!(6)), "from 1 to 5"),
         (wrong("output_breadth", json!("wide")), "one of narrow"),
-        (wrong("passes", json!(99)), "`passes` is no key"),
+        (wrong("raw_inferences", json!("x")), "did you mean `raw_inference`?"),
         ("@exit 1".to_owned(), ""),
         ("@exit 75".to_owned(), ""),
         ("@big".to_owned(), ""),
@@ -139,9 +139,9 @@ fn on_three_signals_at_once_the_kind_is_said_anew() {
         kind.agent.says("profile.1", &profile(2, "easy").to_string());
         kind.agent.says("profile.2", &profile(5, "not easy").to_string());
         if signals == 3 {
-            kind.agent.says("validate", &issue.to_string());
+            kind.agent.says("plan", &issue.to_string());
         }
-        kind.agent.says("assess", &opinion.to_string());
+        kind.agent.says("pass", &opinion.to_string());
         let words = json!({"description": "make the file", "action": {"run": "echo 1 > done"}});
         let change = json!({"type": "step_modify", "target": "N-1", "changes": words});
         let delta = json!({"actions": [change]});
@@ -153,11 +153,11 @@ fn on_three_signals_at_once_the_kind_is_said_anew() {
         let ran = kind.world.run().expect(0);
         let asked = kind.agent.asked();
         if signals == 2 {
-            assert_eq!(asked, "profile\nvalidate\nassess\nrefine\nanswer\n");
+            assert_eq!(asked, "profile\nplan\npass\nrefine\nword\n");
             continue;
         }
-        assert_eq!(asked, "profile\nvalidate\nassess\nprofile\nrefine\nanswer\n");
-        assert_eq!(ran.count("profiled"), 1);
+        assert_eq!(asked, "profile\nplan\npass\nprofile\nrefine\nword\n");
+        assert_eq!(ran.count("consulted"), 5);
         let state = kind.world.state();
         // 2 · 1.2 · 1.5 is 4 passes; 5 of it are 9.
         assert_eq!(state["run"]["passes"]["allocated"], 9);

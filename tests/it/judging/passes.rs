@@ -31,7 +31,7 @@ fn a_run_has_the_passes_that_its_profile_is_worth_and_says_when_they_are_over() 
     assert_eq!(world.left("calls").lines().count(), 3);
     let passes = world.state()["run"]["passes"].clone();
     assert_eq!(passes, json!({"allocated": 3, "begun": 3}));
-    world.descent(&["status"]).shows("pass     3 of 3 (at most 11)");
+    world.descent(&["status"]).shows("passes   3 of 3 (at most 11)");
     // A person allows more: it goes on, and what was tried stays tried.
     world.descent(&["run", "--set", "profile=depth=4", "--json"]).expect(5);
     assert_eq!(world.left("calls").lines().count(), 4);

@@ -78,7 +78,7 @@ impl<'a> Piped<'a> {
         world.write(
             "descent.toml",
             &format!(
-                "{}[agents.v]\n{}\n[roles]\nvalidate = \"v\"\n{}",
+                "{}[agents.v]\n{}\n[roles]\njudge.plan = \"v\"\n{}",
                 if has_worker { &worker } else { "" },
                 agent.run(),
                 if has_worker { "worker = \"worker\"\n" } else { "" }
@@ -125,7 +125,7 @@ impl<'a> Piped<'a> {
         };
         let mut said = Vec::new();
         match judge {
-            Judge::Prose => self.agent.says("validate", "It looks like a fine plan to me."),
+            Judge::Prose => self.agent.says("plan", "It looks like a fine plan to me."),
             Judge::Truthful => said.push(planted()),
             Judge::Erring(seed) => {
                 let mut rng = Rng::new(seed);
@@ -142,10 +142,10 @@ impl<'a> Piped<'a> {
         if self.one.is_refused_by_rules() || judge == Judge::Prose {
             return Vec::new();
         }
-        self.agent.says("validate.1", &json!({ "issues": said }).to_string());
+        self.agent.says("plan.1", &json!({ "issues": said }).to_string());
         let later = json!({"type": "specificity", "severity": "low", "description": LATER,
             "location": format!("N-{}", self.mended_from), "proposed_repair": "shorten it"});
-        self.agent.says("validate.2", &json!({ "issues": [later] }).to_string());
+        self.agent.says("plan.2", &json!({ "issues": [later] }).to_string());
         let words = said.iter().map(|issue| issue["description"].as_str());
         words.flatten().map(str::to_owned).collect()
     }

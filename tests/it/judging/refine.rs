@@ -4,7 +4,7 @@ use std::fs;
 
 use serde_json::{Value, json};
 
-use super::scripted::ScriptedAgent;
+use super::scripted::{ScriptedAgent, kept};
 use crate::{
     processes::processes_in,
     world::{Ran, World, plan, task, wait_for, with},
@@ -20,7 +20,7 @@ impl Refined {
     pub fn new(checks: &[&str], limits: Value, atoms: Value) -> Self {
         let world = World::new();
         let agent = ScriptedAgent::new(&world);
-        let toml = format!("[agents.r]\n{}\n[roles]\nrefine = \"r\"\n", agent.run());
+        let toml = format!("[agents.r]\n{}\n[roles]\nplanner.refine = \"r\"\n", agent.run());
         world.write("descent.toml", &toml);
         world.align(&plan(checks, limits, atoms));
         Self { world, agent }
@@ -80,7 +80,7 @@ fn a_task_that_is_missing_is_added_and_the_run_completes() {
     assert_eq!(replanned["atoms"], json!(["step-1"]));
     assert_eq!(replanned["by"], "r");
     let state = refined.world.state();
-    assert_eq!(state["run"]["judging"]["refinement"]["taken"], true);
+    assert!(kept(&refined.world, "refine").get("because").is_none(), "it was taken");
     assert_eq!(state["run"]["spent"]["consults"], 1);
     let prompt = refined.prompt(1);
     for words in [
@@ -265,7 +265,7 @@ fn where_a_refiner_has_no_answer_a_planner_is_asked() {
         "#!/bin/sh\necho '{\"atoms\": {\"x\": {\"description\": \"make more\", \"action\": {\"run\": \"echo 2 > more\"}}}}'\n",
     );
     let known = fs::read_to_string(refined.world.repo().join("descent.toml")).unwrap();
-    let planner = format!("planner = \"p\"\n[agents.p]\nrun = \"{}\"\n", planner.display());
+    let planner = format!("planner.agent = \"p\"\n[agents.p]\nrun = \"{}\"\n", planner.display());
     refined.world.write("descent.toml", &(known + &planner));
     refined.says("refine", "nothing comes to my mind");
     let ran = refined.world.run().expect(0);

@@ -55,10 +55,10 @@ fn summary() -> Value {
 
 #[test]
 fn a_phase_that_is_too_long_is_put_in_short_once_before_the_next_is_planned() {
-    let phases = LongPhases::new("summarise = \"v\"", summary(), json!({}));
+    let phases = LongPhases::new("planner.summarise = \"v\"", summary(), json!({}));
     let world = &phases.world;
     for n in 1..=3 {
-        let answer = json!({"summary": format!("in short {n}")});
+        let answer = json!({"text": format!("in short {n}")});
         phases.agent.says(&format!("summarise.{n}"), &answer.to_string());
     }
     world.run().expect(0);
@@ -89,8 +89,8 @@ fn a_phase_that_is_too_long_is_put_in_short_once_before_the_next_is_planned() {
 
 #[test]
 fn without_words_to_use_the_results_are_told_by_their_own() {
-    for answer in [r#"{"summary": ""}"#, "@exit 4"] {
-        let phases = LongPhases::new("judge = \"v\"", summary(), json!({}));
+    for answer in [r#"{"text": ""}"#, "@exit 4"] {
+        let phases = LongPhases::new("planner.summarise = \"v\"", summary(), json!({}));
         phases.agent.says("summarise", answer);
         let limits = ["run", "--set", "max_transient=0"];
         phases.world.descent(&limits).expect(0);
@@ -111,8 +111,8 @@ fn only_a_persons_choice_of_the_mode_costs_a_question() {
         (of_step(64_000), 0),
         (of_step(16_000), 3),
     ] {
-        let phases = LongPhases::new("summarise = \"v\"", json!({}), own);
-        phases.agent.says("summarise", r#"{"summary": "in short"}"#);
+        let phases = LongPhases::new("planner.summarise = \"v\"", json!({}), own);
+        phases.agent.says("summarise", r#"{"text": "in short"}"#);
         phases.world.run().expect(0);
         assert_eq!(phases.asked(), asked);
     }
@@ -121,8 +121,8 @@ fn only_a_persons_choice_of_the_mode_costs_a_question() {
 #[test]
 fn an_agreement_shows_the_questions_that_a_run_may_ask() {
     for (mode, wanted) in [(summary(), Some("1200")), (json!({}), None)] {
-        let phases = LongPhases::new("summarise = \"v\"", mode.clone(), json!({}));
-        phases.agent.says("summarise", r#"{"summary": "in short"}"#);
+        let phases = LongPhases::new("planner.summarise = \"v\"", mode.clone(), json!({}));
+        phases.agent.says("summarise", r#"{"text": "in short"}"#);
         let world = &phases.world;
         let steps = world.state()["work_graph"]["atoms"].clone();
         let path = world.plan(&plan(&["test -e made-4"], mode, steps));

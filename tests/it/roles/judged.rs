@@ -302,7 +302,7 @@ fn a_question_is_dropped_by_a_stop_and_asked_again_by_the_next_run() {
     judge(&world, &format!("sleep {nap}"));
     let mut running = world.start(&["run"]);
     wait_for("the judge", || asked(&world) == 1);
-    assert_eq!(world.state()["run"]["consult"]["role"], "judge");
+    assert_eq!(world.state()["run"]["consult"]["question"], "rate");
     let question = world.status()["question"].clone();
     assert_eq!(question["agent"], "j");
     assert_eq!(question["about"], "quality: the note is readable");

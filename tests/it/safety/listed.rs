@@ -116,9 +116,14 @@ fn said_before(world: &World, word: &str) {
         "description": format!("ISSUE {word}"), "proposed_repair": ""});
     let at = "2026-11-28T10:00:00.000Z";
     state["run"]["judging"] = json!({
-        "validation": {"atom": "P", "subject": "s", "by": "model", "at": at, "issues": [issue]},
-        "assessment": {"subject": "s", "agent": "j", "pass": 1, "at": at, "converged": false,
-            "missing": [format!("MISSING {word}")], "contradictions": [format!("CONTRA {word}")]},
+        "answers": [
+            {"question": "plan", "atom": "P", "subject": "s", "agent": "j", "at": at,
+                "answer": {"issues": [issue]}},
+            {"question": "pass", "subject": "s", "agent": "j", "pass": 1, "at": at, "answer": {
+                "completeness": 0.5, "coherence": 1,
+                "aligned": {"plan": true, "step": true, "answer": true, "memory": true},
+                "missing": [format!("MISSING {word}")], "contradictions": [format!("CONTRA {word}")]}},
+        ],
     });
     state["run"]["law"] = json!({
         "point": {"subject": "s", "pass": 1, "d": 1, "p": 1, "omega": 0, "l": 0.9,
@@ -147,9 +152,9 @@ fn words_that_judges_and_the_law_are_said_to_have_said_are_shown_digested_and_to
     let planted = shown("PLANTED-WORDS");
     assert_ne!(hash(&harmless), hash(&planted));
     for (at, text) in [
-        ("judging validation issues description", "ISSUE PLANTED-WORDS"),
-        ("judging assessment missing", "MISSING PLANTED-WORDS"),
-        ("judging assessment contradictions", "CONTRA PLANTED-WORDS"),
+        ("judging answers answer issues description", "ISSUE PLANTED-WORDS"),
+        ("judging answers answer missing", "MISSING PLANTED-WORDS"),
+        ("judging answers answer contradictions", "CONTRA PLANTED-WORDS"),
         ("law rationale", "RATIONALE PLANTED-WORDS"),
         ("blocked target", "PLANTED-WORDS"),
     ] {

@@ -7,11 +7,10 @@
 use std::{fmt, sync::Arc, time::Duration};
 
 use descent_core::{
+    answer_forms,
     doc::Node,
     event::{AgentEnd, AgentReport, ConsultAnswer, Misfit, Outcome},
-    profile,
-    state::Role,
-    validation,
+    state::Duty,
     verdict::CommandEnd,
 };
 
@@ -208,7 +207,7 @@ const TRY_AGAIN: i32 = 75;
 /// The form of an answer: one JSON object.
 #[derive(Clone)]
 pub struct QuestionForm {
-    pub role: Role,
+    pub duty: Duty,
     /// The JSON Schema of the object.
     pub schema: String,
     /// Says how an object is wrong, in words that its author can mend it by.
@@ -218,7 +217,7 @@ pub struct QuestionForm {
 impl fmt::Debug for QuestionForm {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         out.debug_struct("QuestionForm")
-            .field("role", &self.role)
+            .field("duty", &self.duty.text())
             .field("schema", &self.schema)
             .finish_non_exhaustive()
     }
@@ -227,18 +226,13 @@ impl fmt::Debug for QuestionForm {
 impl QuestionForm {
     /// The form of an object that can be used if `read` takes it.
     pub fn new<T>(
-        role: Role,
+        duty: impl Into<Duty>,
         schema: impl Into<String>,
         read: impl Fn(&Node) -> Result<T, String> + Send + Sync + 'static,
     ) -> Self {
         let fault = move |text: &str| object(text).and_then(|node| read(&node)).err();
-        Self { role, schema: schema.into(), fault: Arc::new(fault) }
+        Self { duty: duty.into(), schema: schema.into(), fault: Arc::new(fault) }
     }
-}
-
-/// The form of the answer to what kind of task a goal is.
-pub fn kind_of_task() -> QuestionForm {
-    QuestionForm::new(Role::Profile, profile::SCHEMA, profile::read)
 }
 
 /// A text that is one JSON object.
@@ -250,7 +244,7 @@ pub fn object(text: &str) -> Result<Node, String> {
         let most = ANSWER_BYTES_MAX >> 10;
         return Err(format!("it has more than {most} KiB"));
     }
-    validation::read_text(text)
+    answer_forms::object(text)
 }
 
 /// The answer in the outcome of a question, not judged yet.

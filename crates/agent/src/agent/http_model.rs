@@ -160,7 +160,7 @@ pub(super) async fn made(
     session.keep(&attempt.context.dir);
     let mut repairs = Repairs::new(attempt, || false);
     // Servers that hold an answer to a schema hold it to none with names that are free, as those of atoms are.
-    let held = attempt.question.as_ref().filter(|form| form.role != Role::Planner);
+    let held = attempt.question.as_ref().filter(|form| form.duty != Role::Planner.into());
     let schema = held.and_then(|form| serde_json::from_str(&form.schema).ok());
     let observer = HeardObserver { heard: &heard };
     let talk = ModelTalk { attempt, model, schema, observer };

@@ -11,10 +11,10 @@ use std::{
 };
 
 use descent_core::{
+    answer_forms,
     doc::Node,
     id::AttemptId,
     state::{Intent, Micros, Tokens, Usage},
-    validation,
 };
 
 use super::{
@@ -179,7 +179,7 @@ pub fn kept_usage(attempts: &Path, intent: &Intent) -> Option<Usage> {
 
 /// A JSON object, with the usage in it.
 fn written(bytes: &[u8]) -> Option<(Node, Usage)> {
-    let node = validation::read_text(str::from_utf8(bytes).ok()?).ok()?;
+    let node = answer_forms::object(str::from_utf8(bytes).ok()?).ok()?;
     let usage = of(&node).ok()?;
     Some((node, usage))
 }

@@ -4,6 +4,7 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     num::{NonZeroU8, NonZeroU32},
     ops::Range,
     time::Duration,
@@ -11,9 +12,12 @@ use std::{
 
 use descent_core::{
     id::AgentName,
-    state::{Micros, Role, fields::DurationText},
+    state::{Duty, Micros, Role, fields::DurationText},
 };
-use serde::Deserialize;
+use serde::{
+    Deserialize, Deserializer,
+    de::{Error, MapAccess, Visitor},
+};
 use toml::Spanned;
 
 use super::{
@@ -44,7 +48,71 @@ struct ConfigText {
     #[serde(default)]
     agents: BTreeMap<Spanned<String>, Spanned<AgentText>>,
     #[serde(default)]
-    roles: BTreeMap<Spanned<Role>, Read<AgentName>>,
+    roles: BTreeMap<Spanned<Role>, RoleText>,
+}
+
+/// The agent of a role; or a table with it as `agent`, and with agents for single questions of the role.
+enum RoleText {
+    Agent(AgentName),
+    Each(Vec<(Spanned<String>, Read<AgentName>)>),
+}
+
+impl<'de> Deserialize<'de> for RoleText {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(RoleVisitor)
+    }
+}
+
+struct RoleVisitor;
+
+impl<'de> Visitor<'de> for RoleVisitor {
+    type Value = RoleText;
+
+    fn expecting(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        out.write_str("the name of an agent, or a table of them")
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<RoleText, E> {
+        AgentName::of(name.to_owned()).map(RoleText::Agent).map_err(E::custom)
+    }
+
+    fn visit_map<M: MapAccess<'de>>(self, mut map: M) -> Result<RoleText, M::Error> {
+        let mut each = Vec::new();
+        while let Some(entry) = map.next_entry()? {
+            each.push(entry);
+        }
+        Ok(RoleText::Each(each))
+    }
+}
+
+impl RoleText {
+    /// The agents, each with its duty and its place.
+    fn choices(self, role: &Spanned<Role>) -> Result<Vec<(Duty, usize, AgentName)>, ConfigFault> {
+        let each = match self {
+            Self::Agent(name) => {
+                return Ok(vec![((*role.as_ref()).into(), role.span().start, name)]);
+            }
+            Self::Each(each) => each,
+        };
+        let of = |key: &str| match key {
+            "agent" => Some((*role.as_ref()).into()),
+            word => Duty::parse(&format!("{}.{word}", role.as_ref().word())),
+        };
+        let choice = |(key, name): (Spanned<String>, Read<AgentName>)| match of(key.as_ref()) {
+            Some(duty) => Ok((duty, key.span().start, name.0)),
+            None => {
+                let message = format!("`{}` is not known here", key.as_ref().escape_debug());
+                Err(ConfigFault::new(key.span(), message).hint(meant_of(*role.as_ref(), &key)))
+            }
+        };
+        each.into_iter().map(choice).collect()
+    }
+}
+
+fn meant_of(role: Role, key: &Spanned<String>) -> String {
+    let duties = Duty::all().filter(|duty| duty.role == role);
+    let known = duties.map(|duty| duty.question.map_or("agent", |question| question.word()));
+    meant(key.as_ref(), &known.collect::<Vec<&str>>())
 }
 
 #[derive(Deserialize)]
@@ -96,14 +164,16 @@ pub(super) fn parse(
         let agent = text.as_ref().resolved(text.span(), &name)?;
         Ok((name, agent))
     });
-    let roles = read.roles.into_iter().map(|(role, agent)| {
-        let said_in = place(role.span().start);
-        RoleChoice { role: role.into_inner(), agent: agent.0, said_in }
-    });
+    let mut roles = Vec::new();
+    for (role, text) in read.roles {
+        for (duty, at, agent) in text.choices(&role)? {
+            roles.push(RoleChoice { duty, agent, said_in: place(at) });
+        }
+    }
     Ok(ConfigLayer {
         notify: read.notify.map(|command| command.0.0),
         agents: agents.collect::<Result<_, _>>()?,
-        roles: roles.collect(),
+        roles,
         text: text.to_owned(),
     })
 }

@@ -4,7 +4,12 @@
 
 use std::{collections::BTreeSet, ffi::OsString};
 
-use descent_core::{doc::suggest, id::AgentName, state::Role, world::AgentTable};
+use descent_core::{
+    doc::suggest,
+    id::AgentName,
+    state::{Duty, Role},
+    world::AgentTable,
+};
 
 use super::{
     Config, ConfigError,
@@ -13,19 +18,22 @@ use super::{
 };
 
 impl Config {
-    /// The agent of a role, or the one that an atom names. `None` if the configuration has none for the role.
+    /// The agent of a role or for a question, or the one that an atom names. `None` if the configuration has none.
     ///
     /// # Errors
     /// If an agent is named that the configuration does not have.
     pub fn agent(
         &self,
-        role: Role,
+        duty: impl Into<Duty>,
         named_by_atom: Option<&AgentName>,
     ) -> Result<Option<ResolvedAgent>, ConfigError> {
         if let Some(name) = named_by_atom {
             return self.by_name(name, "its atom").map(Some);
         }
-        let named = self.named(role).or_else(|| self.named(fallback(role)?));
+        let duty: Duty = duty.into();
+        let is_of_role = duty.question.is_some_and(|question| !question.row().is_named);
+        let of_role = is_of_role.then(|| Duty::from(duty.role));
+        let named = self.named(duty).or_else(|| self.named(of_role?));
         named.map(|choice| self.by_name(&choice.agent, &choice.said_in)).transpose()
     }
 
@@ -55,11 +63,11 @@ impl Config {
     /// The agents of a run, by role, for what its intents say.
     pub fn table(&self) -> AgentTable {
         let mut table = AgentTable::default();
-        for (_, role) in Role::WORDS {
-            let is_planner = role == Role::Planner;
-            let agent = if is_planner { self.doer(true, None) } else { self.agent(role, None) };
+        for duty in Duty::all() {
+            let is_planner = duty == Role::Planner.into();
+            let agent = if is_planner { self.doer(true, None) } else { self.agent(duty, None) };
             if let Ok(Some(agent)) = agent {
-                table.set(role, agent.name);
+                table.set(duty, agent.name);
             }
         }
         if let Ok(Some(planner)) = self.agent(Role::Planner, None) {
@@ -104,14 +112,13 @@ impl Config {
         self.layers().into_iter().flat_map(|layer| layer.agents.keys().cloned()).collect()
     }
 
-    /// The choices that count, one a role.
+    /// The choices that count, one a role or question.
     pub fn roles(&self) -> Vec<RoleChoice> {
-        let roles = Role::WORDS.iter();
-        roles.filter_map(|(_, role)| self.named(*role)).collect()
+        Duty::all().filter_map(|duty| self.named(duty)).collect()
     }
 
-    fn named(&self, role: Role) -> Option<RoleChoice> {
-        let of = |choices: &[RoleChoice]| choices.iter().find(|one| one.role == role).cloned();
+    fn named(&self, duty: Duty) -> Option<RoleChoice> {
+        let of = |choices: &[RoleChoice]| choices.iter().find(|one| one.duty == duty).cloned();
         of(&self.choices).or_else(|| {
             let mut layers = self.layers().into_iter();
             layers.find_map(|layer| of(&layer.roles))
@@ -129,20 +136,14 @@ impl Config {
     }
 }
 
-/// The role whose agent is asked where this one has none.
-fn fallback(role: Role) -> Option<Role> {
-    // A planner answers with a plan, so it does not refine; who is asked at each `align` is named for that.
-    let is_judged = matches!(role, Role::Validate | Role::Assess | Role::Summarise | Role::Answer);
-    is_judged.then_some(Role::Judge)
-}
-
-/// A variable with this beginning and a role in capitals names the agent of the role.
+/// A variable with this beginning and a role in capitals names the agent of the role; one with `_` and a question behind
+/// it that for the question.
 const VARIABLE: &str = "DESCENT_AGENT_";
 
-/// An agent that a role is given.
+/// An agent that is given a role or a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoleChoice {
-    pub role: Role,
+    pub duty: Duty,
     pub agent: AgentName,
     /// The place that says so: a flag, a variable, or a file with its line.
     pub said_in: String,
@@ -160,14 +161,14 @@ pub(super) fn of_variables(
         if value.is_empty() {
             continue;
         }
-        let word = name[VARIABLE.len()..].to_ascii_lowercase();
+        let word = name[VARIABLE.len()..].to_ascii_lowercase().replacen('_', ".", 1);
         found.push(choice(&word, &value.to_string_lossy(), name)?);
     }
-    found.sort_by_key(|choice| choice.role.word());
+    found.sort_by_key(|choice| choice.duty);
     Ok(found)
 }
 
-/// The choices of a command line, each `ROLE=NAME`; the last of a role counts.
+/// The choices of a command line, each `ROLE=NAME`; the last of a role counts. A role may have a question: `judge.plan`.
 ///
 /// # Errors
 /// If a text is no such pair.
@@ -183,9 +184,9 @@ pub fn of_flags(flags: &[String]) -> Result<Vec<RoleChoice>, ConfigError> {
 }
 
 fn choice(word: &str, name: &str, said_in: &str) -> Result<RoleChoice, ConfigError> {
-    let role = Role::of_word(word).ok_or_else(|| ConfigError::Choice {
+    let duty = Duty::parse(word).ok_or_else(|| ConfigError::Choice {
         message: format!("{said_in}: unknown role `{}`", word.escape_debug()),
-        hint: meant(word, &Role::WORDS.map(|(known, _)| known)),
+        hint: meant_duty(word),
     })?;
     if !AgentName::is_valid(name) {
         return Err(ConfigError::Choice {
@@ -193,5 +194,12 @@ fn choice(word: &str, name: &str, said_in: &str) -> Result<RoleChoice, ConfigErr
             hint: NAME_HINT.to_owned(),
         });
     }
-    Ok(RoleChoice { role, agent: AgentName::from(name), said_in: said_in.to_owned() })
+    Ok(RoleChoice { duty, agent: AgentName::from(name), said_in: said_in.to_owned() })
+}
+
+/// The duty that is close to a text, or all that there are.
+pub(super) fn meant_duty(text: &str) -> String {
+    let known: Vec<String> = Duty::all().map(Duty::text).collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    meant(text, &known)
 }

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use descent_core::state::Role;
+use descent_core::state::{Duty, Question, Role};
 
 use super::{
     agent_table::{Access, ResolvedAgent, Transport},
@@ -66,8 +66,8 @@ fn layer_of(text: &str) -> ConfigLayer {
     parse(Path::new(FILE_NAME), text).unwrap_or_else(|error| panic!("{error}"))
 }
 
-fn agent_of(text: &str, role: Role) -> Option<ResolvedAgent> {
-    config(text).agent(role, None).unwrap()
+fn agent_of(text: &str, duty: impl Into<Duty>) -> Option<ResolvedAgent> {
+    config(text).agent(duty, None).unwrap()
 }
 
 #[test]
@@ -114,13 +114,37 @@ fn a_shell_worker_has_its_role_and_an_atom_may_name_another() {
 fn a_role_without_an_agent_has_that_of_its_kin_or_none() {
     let text =
         "agents.w.run = \"x\"\n[agents.j]\nrun = \"j\"\n[roles]\nworker = \"w\"\njudge = \"j\"\n";
-    for role in [Role::Judge, Role::Validate, Role::Assess, Role::Answer] {
-        assert_eq!(agent_of(text, role).unwrap().name.as_str(), "j");
+    for question in [Question::Rate, Question::Plan, Question::Pass, Question::Word] {
+        assert_eq!(agent_of(text, question).unwrap().name.as_str(), "j");
     }
-    for role in [Role::Planner, Role::Refine, Role::Profile, Role::Probe, Role::Aligner] {
+    for role in [Role::Planner, Role::Probe, Role::Aligner] {
         assert_eq!(agent_of(text, role), None);
     }
+    assert_eq!(agent_of(text, Question::Summarise), None);
     assert_eq!(agent_of("", Role::Worker), None);
+}
+
+#[test]
+fn an_agent_may_be_named_for_one_question_and_two_questions_fall_to_nobody() {
+    let text = "agents.a.run = \"a\"\nagents.b.run = \"b\"\n[roles]\njudge = {agent = \"a\", plan = \"b\"}\nplanner.refine = \"b\"\n";
+    let named = |duty: Duty| agent_of(text, duty).map(|agent| agent.name.to_string());
+    assert_eq!(named(Question::Plan.into()).as_deref(), Some("b"));
+    assert_eq!(named(Question::Pass.into()).as_deref(), Some("a"));
+    assert_eq!(named(Question::Refine.into()).as_deref(), Some("b"));
+    assert_eq!(named(Role::Planner.into()), None, "it plans nothing");
+    let text = "agents.a.run = \"a\"\nroles.planner = \"a\"\n";
+    let named = |question: Question| agent_of(text, question).map(|agent| agent.name.to_string());
+    assert_eq!(named(Question::Summarise).as_deref(), Some("a"));
+    assert_eq!((named(Question::Refine), named(Question::Profile)), (None, None));
+    for (key, hint) in [("plna", "did you mean `plan`?"), ("refine", "known here: agent, pass")] {
+        let text = format!("agents.a.run = \"a\"\n[roles.judge]\n{key} = \"a\"\n");
+        let (found, told) = fault(&text);
+        assert!(found.starts_with(&format!(":3:1: `{key}` is not known here")), "{found}");
+        assert!(told.starts_with(hint), "{told}");
+    }
+    let flags = resolve::of_flags(&["judge.word=a".to_owned(), "judge=b".to_owned()]).unwrap();
+    assert_eq!(flags[1].duty, Question::Word.into());
+    assert!(resolve::of_flags(&["judge.refine=a".to_owned()]).is_err());
 }
 
 #[test]

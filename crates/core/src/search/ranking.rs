@@ -138,9 +138,9 @@ fn probe_rank(state: &State, id: &AtomId) -> ProbeRank {
     };
     let told = |part: Option<u64>| part.unwrap_or(u64::MAX);
     let estimate = [
-        told(probe.cost_usd.map(|cost| cost.0)),
-        told(probe.time.as_ref().map(|time| time.ms)),
-        told(probe.attempts.map(u64::from)),
+        told(probe.estimate.cost_usd.map(|cost| cost.0)),
+        told(probe.estimate.time.as_ref().map(|time| time.ms)),
+        told(probe.estimate.attempts.map(u64::from)),
     ];
     if is_feasible { ProbeRank::Feasible(estimate) } else { ProbeRank::Infeasible(estimate) }
 }

@@ -8,12 +8,13 @@ mod plan;
 
 pub use ends::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX, ShownStatus};
 pub use phase::{AlikeFailures, PhaseBudget, PhaseEnd, PhaseLimit, Placed, Rest};
-pub use plan::{Fragment, Grant, GrantEntry, PhaseSummary, PlanningStep, replans, replans_left};
+pub use plan::{Fragment, Grant, GrantEntry, PlanningStep, replans, replans_left};
 
 use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
 use super::{
-    Binding, Check, FreeValue, Micros, RetryFrom,
+    Binding, Check, FreeValue, RetryFrom,
+    answer_records::CostEstimate,
     fields::{DurationText, Extra, Fields, Writer},
     table::{Part, record, words},
 };
@@ -217,11 +218,7 @@ record! {
         required attempt: AttemptId,
         /// Absent of a probe that found nothing out
         optional feasible: bool,
-        /// Attempts that it may take
-        optional attempts: u32,
-        /// Active time that it may take
-        optional time: DurationText,
-        optional cost_usd: Micros,
+        part estimate: CostEstimate,
     }
 }
 

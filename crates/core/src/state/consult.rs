@@ -1,12 +1,17 @@
-//! The roles of agents, questions to judging ones, and the ratings that judges gave.
+//! The roles of agents, the table of questions to those that think, and the ratings that judges gave.
 //!
 //! Invariant: a question is in the state before it is asked, and its answer before anything follows from it. Not here:
-//! when one is asked (`step/consult`), its words (`prompt`).
+//! what makes one due (`step`), the form of its answer (`answer`), its words (`prompts` of `descent-minds`).
+//!
+//! A new question is a row of `questions!` and a text file of its name beside the other prompts.
 
-use alloc::{format, string::String};
+use alloc::{
+    format,
+    string::{String, ToString},
+};
 
 use super::{
-    Usage,
+    JudgingLevel, Usage,
     check::{QualityLeaf, Thousandths},
     fields::Fields,
     table::{record, words},
@@ -19,13 +24,172 @@ use crate::{
 /// Ratings kept at most: the newest.
 pub const RATINGS_MAX: usize = 50;
 
+words! {
+    /// The kind of work that an agent is asked for
+    pub enum Role {
+        /// Does a task
+        Worker = "worker",
+        /// Plans the atoms of a planning step, and answers questions about plans to come
+        Planner = "planner",
+        /// Finds out, before it is tried, whether something can be done
+        Probe = "probe",
+        /// Says how good something is that others made
+        Judge = "judge",
+        /// Proposes an agreement
+        Aligner = "aligner",
+    }
+}
+
+/// The moment at which a question is due.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// Nothing is left to try. Several questions are asked in the order of their rows, each once about one plan.
+    DeadEnd,
+    /// A planner's plan is there, and nothing of it has started.
+    StepPlanned,
+    /// A step that builds on the results of a phase is planned next.
+    StepDue,
+    /// A leaf of the base case lacks nothing but its rating.
+    AllElseHolds,
+    /// The run has ended.
+    Ended,
+}
+
+/// The form of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AnswerForm {
+    /// Changes of the plan.
+    Change,
+    /// The kind of a task.
+    Kind,
+    /// An opinion of a pass.
+    Opinion,
+    /// Issues of a plan.
+    Issues,
+    /// A text, with notes.
+    Text,
+    /// A score, or levels by a rubric.
+    Score,
+}
+
+/// All that one question differs by from the others.
+#[derive(Debug)]
+pub struct QuestionRow {
+    pub role: Role,
+    /// Whether it is put to an agent that is named for it alone.
+    pub is_named: bool,
+    /// The lowest level of judging at which it is asked.
+    pub level: JudgingLevel,
+    pub moment: Moment,
+    pub form: AnswerForm,
+    /// Its subject in words; of a question about a step `{}` stands for that.
+    pub about: &'static str,
+}
+
+/// The table of questions: a word, the words for people, and a row each.
+macro_rules! questions {
+    ($( $(#[doc = $doc:literal])* $question:ident = $word:literal => $row:expr, )*) => {
+        words! {
+            /// A question to an agent that thinks
+            pub enum Question {
+                $( $(#[doc = $doc])* $question = $word ),*
+            }
+        }
+
+        impl Question {
+            pub fn row(self) -> QuestionRow {
+                match self {
+                    $( Self::$question => $row, )*
+                }
+            }
+        }
+    };
+}
+
+questions! {
+    /// how complete and coherent a pass of the run was; with `judging: full` also what does not fit across its steps
+    Pass = "pass" => QuestionRow {
+        role: Role::Judge,
+        is_named: false,
+        level: JudgingLevel::Model,
+        moment: Moment::DeadEnd,
+        form: AnswerForm::Opinion,
+        about: "the pass that came to its end",
+    },
+    /// what kind of task the goal is; at `align`, and again where a pass was incomplete
+    Profile = "profile" => QuestionRow {
+        role: Role::Planner,
+        is_named: true,
+        level: JudgingLevel::Off,
+        moment: Moment::DeadEnd,
+        form: AnswerForm::Kind,
+        about: "the kind of task",
+    },
+    /// for a change of the plan with which it goes on
+    Refine = "refine" => QuestionRow {
+        role: Role::Planner,
+        is_named: true,
+        level: JudgingLevel::Code,
+        moment: Moment::DeadEnd,
+        form: AnswerForm::Change,
+        about: "the plan, where nothing is left to try",
+    },
+    /// for the results of a phase in short, where the mode of a planner is `summary`
+    Summarise = "summarise" => QuestionRow {
+        role: Role::Planner,
+        is_named: false,
+        level: JudgingLevel::Off,
+        moment: Moment::StepDue,
+        form: AnswerForm::Text,
+        about: "the results of {}",
+    },
+    /// what is wrong with the plan
+    Plan = "plan" => QuestionRow {
+        role: Role::Judge,
+        is_named: false,
+        level: JudgingLevel::Model,
+        moment: Moment::StepPlanned,
+        form: AnswerForm::Issues,
+        about: "the plan of {}",
+    },
+    /// how well the result meets a `quality` leaf
+    Rate = "rate" => QuestionRow {
+        role: Role::Judge,
+        is_named: false,
+        level: JudgingLevel::Off,
+        moment: Moment::AllElseHolds,
+        form: AnswerForm::Score,
+        about: "the result",
+    },
+    /// for the words of the final answer
+    Word = "word" => QuestionRow {
+        role: Role::Judge,
+        is_named: false,
+        level: JudgingLevel::Model,
+        moment: Moment::Ended,
+        form: AnswerForm::Text,
+        about: "the final answer",
+    },
+}
+
 record! {
-    /// A question to a judging role: durable before it is asked
+    part
+    /// The work of an agent: in a role, and the question where it is one
+    #[derive(Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub struct Duty {
+        filled[program] role: Role = Role::Worker,
+        optional[program] question: Question,
+    }
+    with Default;
+}
+
+record! {
+    /// A question to an agent that thinks: durable before it is asked
     #[derive(PartialEq)]
     pub struct Consult {
         required(plain_name)[program] id: ConsultId,
-        required[program] role: Role,
-        /// A digest of all that is judged: of anything else the answer is void
+        required[program] question: Question,
+        /// A digest of all that it is about: of anything else the answer is void
         required[program] subject: Digest,
         required[program] agent: AgentName,
         always[program] epoch: Epoch,
@@ -70,29 +234,66 @@ impl Consult {
         Digest::of(doc::canonical(&self.node()).as_bytes())
     }
 
-    /// The subject, in words, of a question about the plan as a whole.
-    pub fn about_whole_plan(role: Role) -> Option<&'static str> {
-        match role {
-            Role::Refine => Some("the plan, where nothing is left to try"),
-            Role::Validate => Some("what does not fit across the phases"),
-            Role::Assess => Some("the pass that came to its end"),
-            Role::Profile => Some("the kind of task"),
-            Role::Answer => Some("the final answer"),
-            _ => None,
-        }
-    }
-
-    /// The subject, in words, of a question about a planning step.
-    pub fn about_step(role: Role, step: &AtomId, title: &str) -> String {
-        match role {
-            Role::Summarise => format!("the results of {step}: {title}"),
-            _ => format!("the plan of {step}: {title}"),
-        }
-    }
-
     /// The subject of a quality leaf on a tree, by one agent.
     pub fn subject_of_leaf(leaf: &Digest, on: &str, agent: &AgentName) -> Digest {
         Digest::of(format!("{leaf}\n{on}\n{agent}").as_bytes())
+    }
+}
+
+impl Moment {
+    /// It in words, behind "when".
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::DeadEnd => "nothing is left to try",
+            Self::StepPlanned => "a planner's plan is there, before anything of it starts",
+            Self::StepDue => "a step that builds on them is planned next",
+            Self::AllElseHolds => "all else of the base case holds",
+            Self::Ended => "the run has ended by itself",
+        }
+    }
+}
+
+impl Question {
+    /// Its subject in words; `step` is the planning step that it is about.
+    pub fn about(self, step: Option<(&AtomId, &str)>) -> String {
+        let step = step.map(|(id, title)| format!("{id}: {title}"));
+        self.row().about.replace("{}", &step.unwrap_or_default())
+    }
+
+    /// The questions of a moment, in the order in which they are asked.
+    pub fn at(moment: Moment) -> impl Iterator<Item = Self> {
+        let all = Self::WORDS.into_iter().map(|(_, question)| question);
+        all.filter(move |question| question.row().moment == moment)
+    }
+}
+
+impl From<Role> for Duty {
+    fn from(role: Role) -> Self {
+        Self { role, question: None }
+    }
+}
+
+impl From<Question> for Duty {
+    fn from(question: Question) -> Self {
+        Self { role: question.row().role, question: Some(question) }
+    }
+}
+
+impl Duty {
+    /// Every duty that an agent may be named for: the roles, then the questions.
+    pub fn all() -> impl Iterator<Item = Self> {
+        let roles = Role::WORDS.into_iter().map(|(_, role)| role.into());
+        roles.chain(Question::WORDS.into_iter().map(|(_, question)| question.into()))
+    }
+
+    /// The duty of a text as `judge` or `judge.plan`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::all().find(|duty| duty.text() == text)
+    }
+
+    pub fn text(self) -> String {
+        let question = self.question.map(|question| format!(".{}", question.word()));
+        self.role.word().to_string() + &question.unwrap_or_default()
     }
 }
 
@@ -120,32 +321,4 @@ impl Rating {
 fn plain_name(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<ConsultId> {
     let name = fields.attempt(key)?;
     Some(ConsultId::new(name.as_str()))
-}
-
-words! {
-    /// The kind of answer that an agent is asked for
-    pub enum Role {
-        /// Does a task
-        Worker = "worker",
-        /// Plans the atoms of a planning step
-        Planner = "planner",
-        /// Finds out, before it is tried, whether something can be done
-        Probe = "probe",
-        /// Judges a result by a rubric
-        Judge = "judge",
-        /// Proposes an agreement
-        Aligner = "aligner",
-        /// Says what kind of task a goal is
-        Profile = "profile",
-        /// Says what is wrong with a plan
-        Validate = "validate",
-        /// Says how complete and coherent a pass of a run was
-        Assess = "assess",
-        /// Improves a plan
-        Refine = "refine",
-        /// Makes the results of a phase shorter
-        Summarise = "summarise",
-        /// Words the final answer
-        Answer = "answer",
-    }
 }

@@ -5,12 +5,15 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::{
+    AnswerRecord, Question,
+    answer_records::{line, said, share},
     check::Thousandths,
     fields::Fields,
+    rule::Form,
     table::{record, words},
     value::FieldValue,
 };
-use crate::id::{AgentName, AtomId, Digest};
+use crate::id::Digest;
 
 /// Issues kept of one report: the heaviest.
 pub const ISSUES_MAX: usize = 20;
@@ -81,9 +84,9 @@ record! {
         required[program] kind as "type": IssueType,
         required[program] severity: Severity,
         /// The atom
-        always[program] location: String,
-        always[program] description: String,
-        filled[program] proposed_repair: String,
+        required(said)[program] location: String,
+        required(said)[program] description: String,
+        filled(line)[program] proposed_repair: String,
     }
 }
 
@@ -98,41 +101,6 @@ record! {
         filled[program] because: String,
         /// The issues for which it was planned again
         filled[program] found: Vec<IssueRecord>,
-    }
-}
-
-record! {
-    /// The newest report on a plan: advice, not proof
-    #[derive(PartialEq)]
-    pub struct ValidationRecord {
-        /// The planning step whose plan it is
-        required[program] atom: AtomId,
-        /// A digest of what was judged
-        required[program] subject: Digest,
-        required[program] by: JudgedBy,
-        optional[program] agent: AgentName,
-        always[program] at: String,
-        filled[program] because: String,
-        filled[program] issues: Vec<IssueRecord>,
-        /// Issues of the judging agent that name no atom of the plan
-        filled[program] unplaced: u32,
-    }
-}
-
-record! {
-    /// The newest report across the phases of a pass: advice, not proof
-    #[derive(PartialEq)]
-    pub struct ReviewRecord {
-        /// A digest of the plan and of what was tried in it
-        required[program] subject: Digest,
-        required[program] agent: AgentName,
-        always[program] pass: u64,
-        always[program] at: String,
-        /// Why nobody looked
-        filled[program] because: String,
-        filled[program] issues: Vec<IssueRecord>,
-        /// Issues that name no atom of the plan
-        filled[program] unplaced: u32,
     }
 }
 
@@ -173,73 +141,7 @@ record! {
     #[derive(PartialEq)]
     pub struct CriterionScore {
         required[program] name: String,
-        required[program] score: Thousandths,
-    }
-}
-
-record! {
-    /// The newest opinion of a judging agent about a pass: advice, not proof
-    #[derive(PartialEq)]
-    pub struct AssessmentRecord {
-        /// A digest of the plan and of what was tried in it
-        required[program] subject: Digest,
-        required[program] agent: AgentName,
-        always[program] pass: u64,
-        always[program] at: String,
-        /// Why nobody assessed it
-        filled[program] because: String,
-        /// By code, from what the agent said; absent where nobody did
-        optional[program] converged: bool,
-        /// Words of `AssessmentCode`, and of later versions
-        filled[program] reason_codes: Vec<String>,
-        optional[program] completeness: Thousandths,
-        optional[program] coherence: Thousandths,
-        /// The share of plan, step, answer and memory that is aligned with the goal
-        optional[program] consistency: Thousandths,
-        filled[program] missing: Vec<String>,
-        filled[program] contradictions: Vec<String>,
-        filled[program] blame: Vec<AtomId>,
-        filled[program] criteria: Vec<CriterionScore>,
-        optional[program] complexity: Complexity,
-    }
-}
-
-record! {
-    /// The newest question to a refiner, and what came of it
-    #[derive(PartialEq)]
-    pub struct RefinementRecord {
-        /// A digest of the plan and of what was tried in it
-        required[program] subject: Digest,
-        required[program] agent: AgentName,
-        always[program] taken: bool,
-        /// Why it was not
-        filled[program] because: String,
-        always[program] at: String,
-    }
-}
-
-record! {
-    /// The newest question for the wording of a final answer, and why its answer was not used
-    #[derive(PartialEq)]
-    pub struct WordingRecord {
-        /// A digest of the ending: the same is asked about once
-        required[program] subject: Digest,
-        required[program] agent: AgentName,
-        always[program] at: String,
-        filled[program] because: String,
-        /// The answer in words; absent where none was used
-        optional[program] words: WordedAnswer,
-    }
-}
-
-record! {
-    /// The words of an agent about an ending
-    #[derive(PartialEq)]
-    pub struct WordedAnswer {
-        always[program] text: String,
-        filled[program] notes: Vec<String>,
-        /// Things that were asked for and are not there, or the other way round
-        filled[program] drift: Vec<String>,
+        required(share)[program] score: Thousandths {Form::Share},
     }
 }
 
@@ -247,28 +149,35 @@ record! {
     /// The newest report and open advice of judging: nothing of it decides
     #[derive(PartialEq, Default)]
     pub struct JudgingRecord {
-        optional[program] validation: ValidationRecord,
-        optional[program] review: ReviewRecord,
+        /// The newest answer to each question
+        filled[program] answers: Vec<AnswerRecord>,
         /// Repairs that were proposed and not made, the oldest first
         filled[program] advisories: Vec<IssueRecord>,
-        optional[program] assessment: AssessmentRecord,
         /// Passes that were said to have converged though the base case did not hold
         filled[program] mistaken: u32,
         /// Proposals that were refused for what was not theirs to propose
         filled[program] overstepped: u32,
-        optional[program] refinement: RefinementRecord,
         /// Digests of the changes that refiners proposed, the oldest first
         filled[program] deltas: Vec<Digest>,
-        optional[program] wording: WordingRecord,
     }
 }
 
 impl JudgingRecord {
+    /// The newest answer to a question.
+    pub fn kept(&self, question: Question) -> Option<&AnswerRecord> {
+        self.answers.iter().find(|known| known.question == question)
+    }
+
+    /// Keeps an answer in the place of the one before.
+    pub fn keep(&mut self, answer: AnswerRecord) {
+        self.answers.retain(|known| known.question != answer.question);
+        self.answers.push(answer);
+    }
+
     /// The issues of the newest report on a plan, and of the newest across phases.
     pub fn issues(&self) -> impl Iterator<Item = &IssueRecord> {
-        let of_plan = self.validation.iter().flat_map(|report| &report.issues);
-        let across = self.review.iter().flat_map(|report| &report.issues);
-        of_plan.chain(across)
+        let reports = [Question::Plan, Question::Pass].into_iter();
+        reports.filter_map(|question| self.kept(question)).flat_map(AnswerRecord::issues)
     }
 
     /// Whether whoever assesses passes was wrong so often that it is told.

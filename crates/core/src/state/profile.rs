@@ -9,6 +9,7 @@ use alloc::{
 };
 
 use super::{
+    answer_records::share,
     check::Thousandths,
     fields::Fields,
     rule::Form,
@@ -17,7 +18,7 @@ use super::{
 };
 use crate::{
     doc::{self, Node},
-    id::{AgentName, Digest},
+    id::AgentName,
 };
 
 words! {
@@ -74,9 +75,9 @@ record! {
     #[derive(Copy, PartialEq)]
     pub struct TaskProfile {
         /// From 1, a single look, to 5
-        required(depth) reasoning_depth: u32,
+        required(depth) reasoning_depth: u32 {Form::Whole(1, 5)},
         /// How much of what is needed is known, from 0 to 1
-        required(share) information_sufficiency: Thousandths,
+        required(share) information_sufficiency: Thousandths {Form::Share},
         required expected_tool_usage: ToolUsage,
         required output_breadth: OutputBreadth,
         required confidence_requirement: ConfidenceNeed,
@@ -95,8 +96,6 @@ record! {
         /// Why there is only a default
         filled[program] fault: String,
         always[program] at: String,
-        /// The plan about which a revision was asked last, as a digest
-        optional[program] revised: Digest,
         /// The newest changes, the oldest first
         filled[program] history: Vec<ProfileChange>,
     }
@@ -194,19 +193,12 @@ pub const PROFILE_CHANGES_MAX: usize = 8;
 
 fn depth(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u32> {
     let depth = u32::take(fields, key)?;
-    within(fields, key, (1..=5).contains(&depth), "whole number from 1 to 5").then_some(depth)
-}
-
-fn share(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Thousandths> {
-    let share = Thousandths::take(fields, key)?;
-    within(fields, key, share.0 <= 1_000, "number from 0 to 1").then_some(share)
-}
-
-fn within(fields: &mut Fields<'_, '_>, key: &'static str, is_within: bool, words: &str) -> bool {
+    let is_within = (1..=5).contains(&depth);
     if !is_within {
-        fields.fault_at(key, "bad-profile", format!("`{key}` is a {words}"), None);
+        let message = format!("`{key}` is a whole number from 1 to 5");
+        fields.fault_at(key, "bad-profile", message, None);
     }
-    is_within
+    is_within.then_some(depth)
 }
 
 impl FieldValue for ProfileText {

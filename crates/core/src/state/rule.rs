@@ -47,6 +47,12 @@ pub enum Form {
     Never,
     /// One of several records.
     OneOf(&'static ChoiceRule),
+    /// A number from 0 to 1.
+    Share,
+    /// A whole number between these.
+    Whole(u32, u32),
+    /// At most so many items.
+    AtMost(usize, Box<Form>),
     /// At least one item.
     Filled(Box<Form>),
 }

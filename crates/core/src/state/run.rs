@@ -10,8 +10,8 @@ use final_result::{EndingFacts, JudgedLeaves};
 pub use spent::{ACTION, AgentSpent, Spent};
 
 use super::{
-    Consult, FreeValue, IssueRecord, JudgingRecord, MemoryUsed, Rating, Role, Shared, SideEffect,
-    Usage, ValidationRecord,
+    AnswerRecord, Consult, FreeValue, IssueRecord, JudgingRecord, MemoryUsed, Question, Rating,
+    Role, Shared, SideEffect, Usage,
     consult::RATINGS_MAX,
     encode::labels::keys_of,
     fields::{Extra, Fields},
@@ -62,15 +62,11 @@ record! {
         filled[program] waits: Vec<AgentWait>,
         /// Whether unknown atoms are probed: an agent had that role when the run started
         filled[internal] probes: bool,
-        /// Whether a refiner is asked where nothing is left to try: an agent had that role when the run started
-        filled[internal] refines: bool,
-        /// Whether an agent may word the final answer: one had that role when the run started
-        filled[internal] answers: bool,
-        /// Whether an agent may put the results of a phase in short: one had that role when the run started
-        filled[internal] summarises: bool,
+        /// The questions for which there was an agent when the run started
+        filled[internal] questions: Vec<Question>,
         /// Whether an action that failed on build state of an earlier tree is made once more without it
         filled[internal] cold_tries: bool,
-        /// The question in flight to a judging role
+        /// The question in flight
         optional[internal] consult: Consult,
         /// The newest 50 ratings of judges, oldest first
         filled[internal] ratings: Shared<Vec<Rating>>,
@@ -177,8 +173,8 @@ record! {
         required[program] agent: AgentName,
         /// Absent for a question that is no atom's
         optional[program] atom: AtomId,
-        /// The role that such a question is for
-        optional[program] role: Role,
+        /// Such a question
+        optional[program] question: Question,
         /// When it is asked again
         always[program] until: String,
         /// Why
@@ -306,9 +302,14 @@ impl Run {
         self.delivered.as_ref().or(self.head.as_ref())
     }
 
-    /// The newest report on a planner's plan.
-    pub fn validation(&self) -> Option<&ValidationRecord> {
-        self.judging.as_ref()?.validation.as_ref()
+    /// The newest answer to a question.
+    pub fn kept(&self, question: Question) -> Option<&AnswerRecord> {
+        self.judging.as_ref()?.kept(question)
+    }
+
+    /// Whether there was an agent for a question when the run started.
+    pub fn asks(&self, question: Question) -> bool {
+        self.questions.contains(&question)
     }
 
     /// The open issues of plans, and across phases.

@@ -415,6 +415,18 @@ macro_rules! words {
                 fields.word(key, &Self::WORDS)
             }
 
+            fn read(
+                node: &$crate::doc::Node,
+                pointer: &str,
+                found: &mut $crate::state::fields::Findings,
+            ) -> Option<Self> {
+                let known = node.as_str().and_then(Self::of_word);
+                if known.is_none() {
+                    found.wrong_type(pointer, node, concat!("a word: one of", $(" ", $word),*));
+                }
+                known
+            }
+
             fn node(&self) -> $crate::doc::Node {
                 $crate::doc::Node::string(self.word())
             }

@@ -11,8 +11,8 @@ use crate::{
     law::{self, LawInputs},
     memory, search,
     state::{
-        AtomStatus, Binding, Extra, JudgedBy, JudgingRecord, Reason, RunStatus, State, Task,
-        TryEnd,
+        AtomStatus, Binding, Extra, JudgedBy, JudgingRecord, Question, Reason, RunStatus, State,
+        Task, TryEnd,
         account::{Accountable, LastDirective, RunMetrics},
         atom::{Rest, TaskQuestion},
         check::Thousandths,
@@ -361,11 +361,11 @@ fn notes(transaction: &Transaction, result: &FinalResultRecord) -> Vec<String> {
     let unsteady = unsteady.map(|check| format!("`{check}` failed and held on the same files"));
     let missing = result.missing.iter();
     let missing = missing.map(|part| format!("{} was left out of {}", part.atom, part.of));
-    let judged = transaction.state.run.validation();
-    let judged = judged.filter(|report| report.by == JudgedBy::Nobody);
+    let judged = transaction.state.run.kept(Question::Plan);
+    let judged = judged.filter(|report| report.by() == JudgedBy::Nobody);
     let judged = judged.map(|report| {
-        let why = &report.because;
-        format!("the plan of {} was not judged by a model: {why}", report.atom)
+        let (why, step) = (&report.because, report.atom.as_ref().map_or("", AtomId::as_str));
+        format!("the plan of {step} was not judged by a model: {why}")
     });
     let unclear = transaction.state.bindings.iter();
     let unclear = unclear.filter(|(_, binding)| binding.unclear);

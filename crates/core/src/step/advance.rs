@@ -5,17 +5,18 @@
 use alloc::{string::String, vec::Vec};
 
 use super::{
-    assess, attempt_end,
+    attempt_end,
     backtrack::{self, BlockCause},
     base_case::{self, Delivery},
-    candidate, consult,
+    candidate,
     dead_end::{self, DeadEnd, DeadEndFacts},
     dispatch,
     judgement::{self, Judgement, RunFacts},
     law_point::{self, PointProgress},
-    phase, planning, probing, question, reconcile, redirect, refine, replan, rest, run_end,
+    pass_questions, phase, planning, probing, question, rate, reconcile, redirect, replan, rest,
+    run_end,
     transaction::Transaction,
-    unrated, usage,
+    usage,
 };
 use crate::{
     event::Reason,
@@ -35,7 +36,7 @@ pub(super) fn advance(transaction: &mut Transaction) {
     replan::grant(transaction);
     candidate::decide_all(transaction);
     transaction.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(transaction));
-    consult::follow(transaction);
+    question::follow(transaction);
     let run = &transaction.state.run;
     let bases = run.in_flight.iter().filter_map(|intent| intent.base.as_ref());
     let needed: Vec<_> = bases.chain(&run.head).cloned().collect();
@@ -163,17 +164,14 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
 /// Whether an agent is asked first: about the pass that came to its end, then for a change of the plan.
 fn is_opinion_awaited(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
     if let Some(asked) = transaction.state.run.consult.clone() {
-        if consult::is_wanted(transaction, &asked) {
+        if question::is_wanted(transaction, &asked) {
             return true;
         }
         // Nothing else would follow from a question that is void.
         question::drop_it(transaction);
     }
     let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
-    assess::review_is_awaited(transaction, &subject)
-        || assess::is_awaited(transaction, &subject)
-        || assess::reprofile_is_awaited(transaction, &subject)
-        || refine::is_awaited(transaction, blocked, &subject)
+    pass_questions::is_awaited(transaction, blocked, &subject)
 }
 
 /// The facts where no selection is left. It starts ready work, and has the tree to deliver judged only after that.
@@ -236,7 +234,7 @@ fn hard_budget(transaction: &Transaction) -> Option<Reason> {
     }
     let limit = usage::reached(transaction)
         .or_else(|| dispatch::lacks(transaction))
-        .or_else(|| unrated::lacks(transaction));
+        .or_else(|| rate::lacks(transaction));
     limit.map(Reason::from)
 }
 

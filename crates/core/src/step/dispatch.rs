@@ -6,7 +6,7 @@ use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{
     attempt_start::{self, title_of},
-    base_case, gate, phase, probing, question,
+    base_case, gate, phase, probing, summarise,
     transaction::Transaction,
     usage::{self, Reservation},
 };
@@ -124,7 +124,7 @@ fn start_or_wait(
         || is_fragile && !transaction.state.run.in_flight.is_empty()
         || is_repair && *is_repairing
         || is_in_the_way(transaction, id)
-        || question::summarise_is_awaited(transaction, x);
+        || summarise::is_awaited(transaction, x);
     if must_wait {
         return free;
     }

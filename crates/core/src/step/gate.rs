@@ -17,6 +17,7 @@ use super::{
     usage,
 };
 use crate::{
+    answer_forms,
     doc::Node,
     event::{ConsultEnd, Event},
     graph::unjudged::{self, UnjudgedPlan},
@@ -24,11 +25,10 @@ use crate::{
     profile,
     search::ranking,
     state::{
-        ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, JudgingLevel, Role,
-        Task,
+        ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, JudgingLevel,
+        Question, Role, Task,
         atom::{AttentionCause, AttentionMark},
     },
-    validation,
 };
 
 /// The plan that an agent is to look at next.
@@ -57,7 +57,7 @@ fn asked_about(transaction: &Transaction, consult: &Consult) -> Option<UnjudgedP
 /// Closes a gate before what a refiner's change touches, where an agent is to look at that.
 pub(super) fn close(transaction: &mut Transaction, touched: &[AtomId]) {
     let is_full = profile::judging(&transaction.state) == JudgingLevel::Full;
-    if !is_full || transaction.session.agents.in_role(Role::Validate).is_none() {
+    if !is_full || transaction.session.agents.in_role(Question::Plan).is_none() {
         return;
     }
     for id in touched {
@@ -70,28 +70,26 @@ pub(super) fn close(transaction: &mut Transaction, touched: &[AtomId]) {
 
 /// Whether the answer to a question about a plan is of use.
 pub(super) fn is_asked(transaction: &Transaction, consult: &Consult) -> bool {
-    let asks = profile::judging(&transaction.state).asks();
-    asks && asked_about(transaction, consult).is_some()
+    question::is_of_level(transaction, Question::Plan)
+        && asked_about(transaction, consult).is_some()
 }
 
 /// Asks about a plan, or opens its gate where nobody can be asked.
 pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
-    if !profile::judging(&transaction.state).asks() {
+    if !question::is_of_level(transaction, Question::Plan) {
         // A person said meanwhile that nobody is to be asked.
         let by_rules = PlanReport { by: JudgedBy::Code, ..nobody("") };
         return open(transaction, plan, by_rules);
     }
-    let Some(agent) = transaction.session.agents.in_role(Role::Validate).cloned() else {
+    let Some(agent) = transaction.session.agents.in_role(Question::Plan).cloned() else {
         return open(transaction, plan, nobody("no agent is configured for it"));
     };
-    if !usage::can_pay(transaction, Role::Validate, &agent) {
+    if !usage::can_pay(transaction, Question::Plan, &agent) {
         return open(transaction, plan, nobody(UNPAID));
     }
-    let about = question::about_step(transaction, Role::Validate, &plan.atom);
     let subject = plan.subject.clone();
-    let of_plan = question::of_plan(transaction, Role::Validate, agent, subject);
-    let new = Consult { atom: Some(plan.atom.clone()), ..of_plan };
-    question::put_or_wait(transaction, new, &about);
+    let of_plan = question::of_plan(transaction, Question::Plan, agent, subject);
+    question::put_or_wait(transaction, Consult { atom: Some(plan.atom.clone()), ..of_plan });
 }
 
 /// The answer to a question about a plan.
@@ -99,7 +97,9 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let Some(plan) = asked_about(transaction, asked) else {
         return;
     };
-    let read = |_: &Transaction, node: &Node| validation::read(node, |id| plan.is_of_it(id));
+    let read = |_: &Transaction, node: &Node| {
+        Ok((answer_forms::issues(node, |id| plan.is_of_it(id))?, String::new()))
+    };
     let Some(read) = question::heard(transaction, asked, end, read) else {
         return;
     };
@@ -129,9 +129,9 @@ fn nobody(why: &str) -> PlanReport {
 /// Opens the gate. A plan with heavy issues is planned again first, if its step has a round left. It stays, and is tried
 /// when the new one has failed.
 fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanReport) {
-    let known = transaction.state.run.validation();
+    let known = question::kept(transaction, Question::Plan);
     let known = known.filter(|report| report.subject == plan.subject);
-    let rules: Vec<IssueRecord> = known.map_or_else(Vec::new, |report| report.issues.clone());
+    let rules: Vec<IssueRecord> = known.map_or_else(Vec::new, |report| report.issues().to_vec());
     let is_new = |one: &IssueRecord| {
         let is_same = |rule: &IssueRecord| rule.location == one.location && rule.kind == one.kind;
         !rules.iter().any(is_same)

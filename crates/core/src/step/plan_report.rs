@@ -9,7 +9,10 @@ use crate::{
     event::Event,
     id::{AgentName, AtomId, Digest},
     profile,
-    state::{Fragment, IssueRecord, JudgedBy, JudgedMark, JudgingLevel, ValidationRecord},
+    state::{
+        AnswerRecord, Fragment, IssueRecord, IssuesAnswer, JudgedBy, JudgedMark, JudgingLevel,
+        KeptAnswer, Question,
+    },
 };
 
 /// Who looked at a plan, and what they found.
@@ -66,18 +69,20 @@ pub(super) fn report(
     subject: Digest,
     judged: PlanReport,
 ) {
-    let at = transaction.at().into();
-    transaction.run().judging_mut().validation = Some(ValidationRecord {
-        atom: atom.clone(),
+    let found = IssuesAnswer { unplaced: judged.unplaced, ..IssuesAnswer::of(judged.issues) };
+    let record = AnswerRecord {
+        question: Question::Plan,
+        atom: Some(atom.clone()),
         subject,
-        by: judged.by,
         agent: judged.agent,
-        at,
+        pass: transaction.state.run.pass,
+        at: transaction.at().into(),
         because: judged.because,
-        issues: judged.issues,
-        unplaced: judged.unplaced,
+        codes: Vec::new(),
+        answer: Some(KeptAnswer::Issues(found)),
         extra: Default::default(),
-    });
+    };
+    transaction.run().judging_mut().keep(record);
 }
 
 pub(super) fn announce(

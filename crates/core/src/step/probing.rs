@@ -13,13 +13,14 @@ use super::{
     usage,
 };
 use crate::{
+    answer_forms,
     event::{Event, Outcome, StartReason},
-    finding::{self, Finding},
     graph::{Ix, NodeKind, active},
     id::{AttemptId, Digest},
     search::{self, ranking::RememberedChoices},
     state::{
         AtomStatus, EntryKind, Intent, Role, SideEffect, Try, UsageLimit,
+        answer_records::ProbeAnswer,
         atom::ProbeRecord,
         record::{Choices, ProbeEntry},
     },
@@ -169,7 +170,7 @@ pub(super) fn finished(transaction: &mut Transaction, intent: &Intent, outcome: 
     let printed = outcome.stdout.as_deref().unwrap_or_default();
     let read = match &outcome.report_fault {
         Some(fault) => Err(fault.clone()),
-        None => finding::read(printed),
+        None => answer_forms::object(printed).and_then(|node| answer_forms::finding(&node)),
     };
     match read {
         Ok(found) => keep(transaction, &intent.id, Some(found), String::new(), outcome.duration_ms),
@@ -188,7 +189,7 @@ pub(super) fn failed(transaction: &mut Transaction, id: &AttemptId, reason: &str
 fn keep(
     transaction: &mut Transaction,
     id: &AttemptId,
-    found: Option<Finding>,
+    found: Option<ProbeAnswer>,
     why: String,
     ms: u64,
 ) {
@@ -204,9 +205,7 @@ fn keep(
         tried.probe = Some(ProbeRecord {
             attempt: id.clone(),
             feasible,
-            attempts: found.as_ref().and_then(|found| found.attempts),
-            time: found.as_ref().and_then(|found| found.time.clone()),
-            cost_usd: found.as_ref().and_then(|found| found.cost_usd),
+            estimate: found.and_then(|found| found.cost_estimate).unwrap_or_default().estimate,
             extra: Default::default(),
         });
     }
@@ -289,9 +288,9 @@ struct Estimate {
 impl Estimate {
     fn of(probe: &ProbeRecord) -> Option<Self> {
         let found = Self {
-            attempts: probe.attempts.map(u64::from),
-            ms: probe.time.as_ref().map(|time| time.ms),
-            micros: probe.cost_usd.map(|cost| cost.0),
+            attempts: probe.estimate.attempts.map(u64::from),
+            ms: probe.estimate.time.as_ref().map(|time| time.ms),
+            micros: probe.estimate.cost_usd.map(|cost| cost.0),
         };
         (found != Self::default()).then_some(found)
     }

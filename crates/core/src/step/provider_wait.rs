@@ -9,7 +9,7 @@ use super::transaction::Transaction;
 use crate::{
     event::{self, AgentEnd, AgentLack},
     id::{AgentName, AtomId, Digest, UnixMillis},
-    state::{AgentWait, Role, Usage},
+    state::{AgentWait, Question, Usage},
 };
 
 /// Waits at most, one after another.
@@ -24,7 +24,7 @@ const DOWN_MS: [u64; 2] = [2_000, 300_000];
 /// How long a provider may be down.
 const OUTAGE_MS: u64 = 3_600_000;
 
-/// Begins the wait of an atom, or of a question to a role, for the provider of its agent. Agents that were asked side by
+/// Begins the wait of an atom, or of a question, for the provider of its agent. Agents that were asked side by
 /// side wait together.
 ///
 /// # Errors
@@ -33,7 +33,7 @@ pub(super) fn begin(
     transaction: &mut Transaction,
     agent: AgentName,
     atom: Option<AtomId>,
-    role: Option<Role>,
+    question: Option<Question>,
     end: &AgentEnd,
     used: &Usage,
 ) -> Result<(AgentWait, u32), AgentEnd> {
@@ -65,7 +65,7 @@ pub(super) fn begin(
     let wait = AgentWait {
         agent,
         atom,
-        role,
+        question,
         until,
         because: event::short(&end.text()),
         extra: Default::default(),

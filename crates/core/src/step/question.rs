@@ -1,28 +1,33 @@
-//! A question to a judging role: put into the state before it is asked, and told when it came to its end. The question
-//! for the results of a phase in short.
+//! Questions to agents that think, while a run goes on: put into the state before they are asked, void once their subject
+//! is another, and shown when they came to their end.
 //!
-//! Not here: when one is put, and what follows from an answer (`consult`, `gate`).
+//! Invariant: one question at a time. An answer to any other is void. An answer that cannot be used fails no attempt and
+//! no base case. Not here: what makes one due and what its answer changes (`pass_questions`, `gate`, `rate`,
+//! `summarise`, `final_words`), how it is asked (the shell).
 
 use alloc::{
     format,
     string::{String, ToString},
+    vec::Vec,
 };
 
 use super::{
-    attempt_start::title_of, provider_wait, provider_wait::backoff_ms, transaction::Transaction,
-    usage,
+    attempt_start::title_of, final_words, gate, pass_questions, provider_wait,
+    provider_wait::backoff_ms, rate, summarise, transaction::Transaction, usage,
 };
 use crate::{
+    answer_forms::rated_leaf,
     doc::{self, Node},
     event::{AgentEnd, ConsultAnswer, ConsultEnd, Event},
-    graph::{Graph, Ix, NodeKind},
-    id::{AgentName, AtomId, ConsultId, Digest},
-    phase_summary,
-    state::{Check, Consult, Leaf, PhaseSummary, Role, RunStatus, State, check::Thousandths},
-    world::{
-        GateWait,
-        long_phase::{self, LongPhase},
+    graph::Graph,
+    id::{AgentName, ConsultId, Digest},
+    profile,
+    state::{
+        AgentWait, AnswerRecord, Check, Consult, KeptAnswer, Leaf, Moment, Question, RunStatus,
+        State, check::Thousandths,
     },
+    wording,
+    world::GateWait,
 };
 
 /// The reason why an agent that costs too much is not asked.
@@ -30,17 +35,93 @@ pub(super) const UNPAID: &str = "what is left of the budget does not suffice";
 /// Keys of an atom that change nothing of it.
 const REMARKS: [&str; 3] = ["notes", "attention", "questions"];
 
+/// Brings the question in flight into line with what is wanted now.
+pub(super) fn follow(transaction: &mut Transaction) {
+    let unrated = rate::wanted(transaction);
+    forget_waits(transaction);
+    if let Some(asked) = transaction.state.run.consult.clone()
+        && !is_wanted(transaction, &asked)
+    {
+        drop_it(transaction);
+    }
+    if transaction.state.run.consult.is_some() {
+        return;
+    }
+    if let Some(unrated) = unrated {
+        rate::ask(transaction, &unrated);
+    } else if transaction.state.run.status == RunStatus::Running
+        && !transaction.state.control.stop_requested
+        && let Some(plan) = gate::wanted(transaction)
+    {
+        gate::ask(transaction, &plan);
+    }
+}
+
+/// Whether the answer to a question would still be of use.
+pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
+    let moment = asked.question.row().moment;
+    if moment == Moment::Ended {
+        return wording::is_of_ending(&transaction.state, asked);
+    }
+    transaction.state.run.status == RunStatus::Running
+        && match moment {
+            Moment::StepPlanned => gate::is_asked(transaction, asked),
+            Moment::StepDue => summarise::is_asked(transaction, asked),
+            Moment::DeadEnd => pass_questions::is_asked(transaction, asked),
+            Moment::AllElseHolds | Moment::Ended => rate::is_asked(transaction, asked),
+        }
+}
+
+/// Takes the answer to the question in flight; that to any other is void.
+pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: ConsultEnd) {
+    let asked = transaction.state.run.consult.as_ref();
+    let Some(asked) = asked.filter(|asked| asked.id == *id).cloned() else {
+        return;
+    };
+    transaction.run().consult = None;
+    transaction.run().settle(&asked.agent, asked.question, &end.usage, true);
+    let Some(end) = wait_or_give_back(transaction, &asked, end) else {
+        return;
+    };
+    match asked.question.row().moment {
+        Moment::DeadEnd => pass_questions::answered(transaction, &asked, end),
+        Moment::StepPlanned => gate::answered(transaction, &asked, end),
+        Moment::StepDue => summarise::answered(transaction, &asked, end),
+        Moment::AllElseHolds => rate::answered(transaction, &asked, end),
+        Moment::Ended => final_words::answered(transaction, &asked, end),
+    }
+}
+
+/// Removes the waits of questions that are over.
+fn forget_waits(transaction: &mut Transaction) {
+    let is_over = |wait: &AgentWait| {
+        let open = transaction.session.provider_wait(&wait.agent);
+        wait.atom.is_none() && open.is_none()
+    };
+    let waits = &transaction.state.run.waits;
+    if waits.iter().any(is_over) {
+        let left = waits.iter().filter(|wait| !is_over(wait)).cloned();
+        let left = left.collect();
+        transaction.run().waits = left;
+    }
+}
+
+/// Whether a question is asked at the level of judging in force.
+pub(super) fn is_of_level(transaction: &Transaction, question: Question) -> bool {
+    profile::judging(&transaction.state) >= question.row().level
+}
+
 /// A question about the whole plan, on the newest result; its id and its time come when it is put.
 pub(super) fn of_plan(
     transaction: &Transaction,
-    role: Role,
+    question: Question,
     agent: AgentName,
     subject: Digest,
 ) -> Consult {
     let run = &transaction.state.run;
     Consult {
         id: ConsultId::new(""),
-        role,
+        question,
         subject,
         epoch: run.epoch,
         n: 1,
@@ -48,7 +129,7 @@ pub(super) fn of_plan(
         leaf: None,
         on: None,
         commit: run.head.clone(),
-        reserved: run.estimate(role, Some(&agent)),
+        reserved: run.estimate(question, Some(&agent)),
         agent,
         at: String::new(),
         extra: Default::default(),
@@ -75,34 +156,32 @@ pub(super) fn subject_of_plan(state: &State, graph: &Graph) -> Digest {
 }
 
 /// Puts a question, or waits where its agent was silent just now.
-pub(super) fn put_or_wait(transaction: &mut Transaction, new: Consult, about: &str) {
+pub(super) fn put_or_wait(transaction: &mut Transaction, new: Consult) {
     let waits = transaction.session.gate.as_ref();
-    let waits = waits.filter(|wait| wait.subject == new.subject && wait.role == new.role);
+    let waits = waits.filter(|wait| wait.subject == new.subject && wait.question == new.question);
     let active_ms = transaction.session.active_ms;
     if waits.is_some_and(|wait| wait.again_at_ms > active_ms) {
         return;
     }
     let n = waits.map_or(0, |wait| wait.asked) + 1;
-    put(transaction, Consult { n, ..new }, about);
+    put(transaction, Consult { n, ..new });
 }
 
-/// Puts a question about the whole plan, where somebody is there for it. True while its answer is awaited. `unpaid` takes
-/// an agent that costs more than is left of the budget.
+/// Puts a question about the whole plan, where somebody is there for it. True while its answer is awaited.
 pub(super) fn is_awaited(
     transaction: &mut Transaction,
-    role: Role,
+    question: Question,
     subject: &Digest,
-    unpaid: impl FnOnce(&mut Transaction, AgentName),
 ) -> bool {
-    let Some(agent) = transaction.session.agents.in_role(role).cloned() else {
+    let Some(agent) = transaction.session.agents.in_role(question).cloned() else {
         return false;
     };
-    if !usage::can_pay(transaction, role, &agent) {
-        unpaid(transaction, agent);
+    let new = of_plan(transaction, question, agent.clone(), subject.clone());
+    if !usage::can_pay(transaction, question, &agent) {
+        keep(transaction, &new, UNPAID, Vec::new(), None);
         return false;
     }
-    let new = of_plan(transaction, role, agent, subject.clone());
-    put_or_wait(transaction, new, Consult::about_whole_plan(role).unwrap_or_default());
+    put_or_wait(transaction, new);
     true
 }
 
@@ -124,17 +203,17 @@ pub(super) fn wait_or_give_back(
     };
     // The run can go without any answer but a rating. Nobody waits for the wording of an ending.
     let is_waited_for = match ended {
-        AgentEnd::Limited { .. } => asked.role == Role::Judge,
+        AgentEnd::Limited { .. } => asked.question == Question::Rate,
         ended => ended.is_of_provider(),
     };
     if !is_waited_for || transaction.state.run.status != RunStatus::Running {
         return Some(end);
     }
-    let (agent, role) = (asked.agent.clone(), Some(asked.role));
-    match provider_wait::begin(transaction, agent, None, role, ended, &end.usage) {
+    let (agent, question) = (asked.agent.clone(), Some(asked.question));
+    match provider_wait::begin(transaction, agent, None, question, ended, &end.usage) {
         Ok((wait, _)) => {
             let because = format!("{}; it is asked again at {}", wait.because, wait.until);
-            tell(transaction, asked, &because, end.duration_ms);
+            announce(transaction, asked, None, ["", &because], end.duration_ms);
             None
         }
         Err(outlasted) => {
@@ -144,13 +223,13 @@ pub(super) fn wait_or_give_back(
     }
 }
 
-/// The answer, read, or why there is none; it is told that the question came to its end. None where a silent agent is
-/// asked again later, as long as that is allowed.
+/// The answer, read, or why there is none; the event says so, with the words that `read` gives beside the value. None
+/// where a silent agent is asked again later, as long as that is allowed.
 pub(super) fn heard<T>(
     transaction: &mut Transaction,
     asked: &Consult,
     end: ConsultEnd,
-    read: impl FnOnce(&Transaction, &Node) -> Result<T, String>,
+    read: impl FnOnce(&Transaction, &Node) -> Result<(T, String), String>,
 ) -> Option<Result<T, String>> {
     let duration_ms = end.duration_ms;
     if let ConsultAnswer::Silent(why) = &end.answer
@@ -158,19 +237,65 @@ pub(super) fn heard<T>(
     {
         let again_at_ms = transaction.active_in(backoff_ms(asked.n, "consult"));
         transaction.session.gate = Some(GateWait {
-            role: asked.role,
+            question: asked.question,
             subject: asked.subject.clone(),
             asked: asked.n,
             again_at_ms,
         });
-        tell(transaction, asked, why, duration_ms);
+        announce(transaction, asked, None, ["", why], duration_ms);
         return None;
     }
     transaction.session.gate = None;
     let read = once(end.answer).and_then(|node| read(transaction, &node));
-    let unused = read.as_ref().err().cloned().unwrap_or_default();
-    tell(transaction, asked, &unused, duration_ms);
-    Some(read)
+    let (words, unused) = match &read {
+        Ok((_, words)) => (words.clone(), String::new()),
+        Err(unused) => (String::new(), unused.clone()),
+    };
+    announce(transaction, asked, None, [&words, &unused], duration_ms);
+    Some(read.map(|(value, _)| value))
+}
+
+/// Keeps an answer as the newest to its question, or why there is none.
+pub(super) fn keep(
+    transaction: &mut Transaction,
+    asked: &Consult,
+    because: &str,
+    codes: Vec<String>,
+    answer: Option<KeptAnswer>,
+) {
+    let record = record(transaction, asked, because, codes, answer);
+    transaction.run().judging_mut().keep(record);
+}
+
+pub(super) fn record(
+    transaction: &Transaction,
+    asked: &Consult,
+    because: &str,
+    codes: Vec<String>,
+    answer: Option<KeptAnswer>,
+) -> AnswerRecord {
+    AnswerRecord {
+        question: asked.question,
+        atom: asked.atom.clone(),
+        subject: asked.subject.clone(),
+        agent: Some(asked.agent.clone()),
+        pass: transaction.state.run.pass,
+        at: transaction.at().into(),
+        because: because.to_string(),
+        codes,
+        answer,
+        extra: Default::default(),
+    }
+}
+
+/// The newest answer to a question.
+pub(super) fn kept(transaction: &Transaction, question: Question) -> Option<&AnswerRecord> {
+    transaction.state.run.kept(question)
+}
+
+/// Whether the question about this subject has its answer.
+pub(super) fn is_answered(transaction: &Transaction, question: Question, subject: &Digest) -> bool {
+    kept(transaction, question).is_some_and(|known| known.subject == *subject)
 }
 
 /// The answer to a question that is asked once, or why there is none.
@@ -187,12 +312,11 @@ pub(super) fn drop_it(transaction: &mut Transaction) {
     let Some(asked) = transaction.run().consult.take() else {
         return;
     };
-    transaction.run().settle(&asked.agent, asked.role, &asked.reserved, false);
+    transaction.run().settle(&asked.agent, asked.question, &asked.reserved, false);
 }
 
 /// Puts a question into the state: it is asked after the commit. It waits as long as its agent does.
-/// `about`: its subject in words.
-pub(super) fn put(transaction: &mut Transaction, new: Consult, about: &str) {
+pub(super) fn put(transaction: &mut Transaction, new: Consult) {
     let is_running = transaction.state.run.status == RunStatus::Running;
     if is_running && transaction.session.provider_wait(&new.agent).is_some() {
         return;
@@ -201,122 +325,45 @@ pub(super) fn put(transaction: &mut Transaction, new: Consult, about: &str) {
     let consult = Consult { id: transaction.run().next_consult(), at, ..new };
     transaction.announce(Event::Consulting {
         consult: consult.id.clone(),
-        role: consult.role,
+        question: consult.question,
         agent: consult.agent.clone(),
-        about: about.into(),
+        about: about(transaction, &consult),
     });
     transaction.run().consult = Some(consult);
 }
 
-/// The subject of a question about a step, in words.
-pub(super) fn about_step(transaction: &Transaction, role: Role, step: &AtomId) -> String {
-    Consult::about_step(role, step, &title_of(transaction, step))
+/// The subject of a question in words.
+pub(super) fn about(transaction: &Transaction, asked: &Consult) -> String {
+    let title = asked.atom.as_ref().map(|step| (step, title_of(transaction, step)));
+    match rated_leaf(&transaction.state, asked) {
+        Some(leaf) => leaf.title(),
+        None => asked.question.about(title.as_ref().map(|(step, title)| (*step, title.as_str()))),
+    }
 }
 
-/// Tells that a question came to its end without a rating.
-pub(super) fn tell(transaction: &mut Transaction, asked: &Consult, because: &str, ms: u64) {
-    tell_rated(transaction, asked, None, because, ms);
-}
-
-/// The same with the score of a leaf of the base case, if it has one.
-pub(super) fn tell_rated(
+/// A question came to its end. The score is that of a leaf of the base case; two texts are the answer in words, and why
+/// it is of no use.
+pub(super) fn announce(
     transaction: &mut Transaction,
     asked: &Consult,
     score: Option<Thousandths>,
-    because: &str,
+    [words, because]: [&str; 2],
     ms: u64,
 ) {
-    let leaf = asked.leaf.as_ref();
-    let leaf = leaf.and_then(|leaf| leaf_of(transaction, leaf));
-    let holds = match leaf.as_ref().and_then(Check::leaf) {
+    let leaf = rated_leaf(&transaction.state, asked).and_then(Check::leaf);
+    let holds = match leaf {
         Some(Leaf::Quality(leaf)) => score.map(|score| leaf.passes(score)),
         _ => None,
     };
-    let about = match (&asked.atom, leaf) {
-        (Some(atom), _) => about_step(transaction, asked.role, atom),
-        (None, Some(leaf)) => leaf.title(),
-        (None, None) => Consult::about_whole_plan(asked.role).unwrap_or_default().to_string(),
-    };
     transaction.announce(Event::Consulted {
         consult: asked.id.clone(),
-        role: asked.role,
+        question: asked.question,
         agent: asked.agent.clone(),
-        about,
+        about: about(transaction, asked),
         ms,
         score: score.map(Thousandths::text),
         holds,
+        words: words.to_string(),
         because: because.to_string(),
     });
-}
-
-/// The leaf of the base case with that key.
-pub(super) fn leaf_of(transaction: &Transaction, key: &Digest) -> Option<Check> {
-    let check = transaction.state.objective.base_case.as_ref()?;
-    let mut leaves = check.leaves().into_iter();
-    leaves.find(|leaf| leaf.key() == *key).cloned()
-}
-
-// The results of a phase put in short by an agent, before a step that builds on them is planned (contract §9.31).
-//
-// Invariant: the step waits for an answer, and for nothing where there is no agent for it, or none that is paid. A
-// fragment is asked about once; without an answer that can be used its results are told by code.
-
-/// Before a step is planned: puts the question, unless it was answered. True while its answer is awaited.
-pub(super) fn summarise_is_awaited(transaction: &mut Transaction, step: Ix) -> bool {
-    if transaction.graph.vertex(step).kind != NodeKind::Plan {
-        return false;
-    }
-    let Some(agent) = transaction.session.agents.in_role(Role::Summarise).cloned() else {
-        return false;
-    };
-    let (graph, active, state) = (&transaction.graph, &transaction.active, &transaction.state);
-    let Some(phase) = long_phase::wanted(graph, active, state, step) else {
-        return false;
-    };
-    if !usage::can_pay(transaction, Role::Summarise, &agent) {
-        return false;
-    }
-    if transaction.state.run.consult.is_none() {
-        let about = about_step(transaction, Role::Summarise, &phase.plan);
-        let of_plan = of_plan(transaction, Role::Summarise, agent, phase.subject);
-        let new = Consult { atom: Some(phase.plan), ..of_plan };
-        put_or_wait(transaction, new, &about);
-    }
-    true
-}
-
-fn asked_about(transaction: &Transaction, asked: &Consult) -> Option<LongPhase> {
-    let (graph, active, state) = (&transaction.graph, &transaction.active, &transaction.state);
-    long_phase::find(graph, active, state, asked.atom.as_ref()?, &asked.subject)
-}
-
-/// Whether the answer to a question would still be of use.
-pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
-    asked_about(transaction, asked).is_some()
-}
-
-/// Keeps the answer, or that there is none.
-pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
-    let Some(phase) = asked_about(transaction, asked) else {
-        return;
-    };
-    let read = |_: &Transaction, node: &Node| phase_summary::read(node);
-    let Some(read) = heard(transaction, asked, end, read) else {
-        return;
-    };
-    let summary = PhaseSummary {
-        subject: phase.subject,
-        agent: asked.agent.clone(),
-        because: read.as_ref().err().cloned().unwrap_or_default(),
-        text: read.unwrap_or_default(),
-        at: transaction.at().into(),
-        extra: Default::default(),
-    };
-    transaction.change_plan(&phase.plan, |step| {
-        if let Some(fragment) = step.fragment_mut(&phase.first) {
-            fragment.summary = Some(summary);
-        }
-    });
-    // The next step starts the planning, since this one may have looked for work already.
-    transaction.session.has_more = true;
 }

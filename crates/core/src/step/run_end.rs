@@ -8,7 +8,7 @@ use alloc::{
 };
 
 use super::{
-    account, base_case, consult, law_point, question,
+    account, base_case, final_words, law_point, question,
     remedies::{self, next_moves},
     transaction::Transaction,
 };
@@ -71,7 +71,7 @@ pub(super) fn finish(
     }
     transaction.session.base_target = None;
     transaction.announce(Event::Ended { result: status, reason, summary });
-    consult::words_ask(transaction);
+    final_words::ask(transaction);
 }
 
 /// The trouble of an agent or of the setup, where it ends the run.
@@ -162,7 +162,8 @@ pub fn last_result(world: &World) -> Option<FinalResultRecord> {
     let reason = state.run.last_ending()?.reason?;
     let transaction = looking(world);
     let result = result(&transaction, state.run.status, reason);
-    let result = FinalResultRecord { output: Some(consult::of(&transaction, &result)), ..result };
+    let result =
+        FinalResultRecord { output: Some(final_words::of(&transaction, &result)), ..result };
     Some(account::add(&transaction, result))
 }
 

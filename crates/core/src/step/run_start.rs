@@ -8,7 +8,7 @@ use alloc::{
 };
 
 use super::{
-    Refusal, attempt_end, base_case, consult, law_point, redirect, refine,
+    Refusal, attempt_end, base_case, final_words, law_point, pass_questions, rate, redirect,
     repair::{RepairCause, repair},
     replan,
     transaction::Transaction,
@@ -49,18 +49,16 @@ pub(super) fn started(
     notebook.ending = Default::default();
     notebook.delivered = None;
     notebook.waits.clear();
-    consult::forget_silence(transaction);
+    rate::forget_silence(transaction);
     // The run that it was asked for has ended, with its answer by code.
-    consult::withdraw(transaction);
+    final_words::withdraw(transaction);
     if is_another {
-        refine::forget_refusal(transaction);
+        pass_questions::forget_useless(transaction);
         law_point::forget_end(transaction);
     }
     let agents = &transaction.session.agents;
     let probes = agents.in_role(Role::Probe).is_some();
-    let answers = agents.in_role(Role::Answer).is_some();
-    let summarises = agents.in_role(Role::Summarise).is_some();
-    let refines = agents.refines(profile::judging(&transaction.state));
+    let questions = agents.questions(profile::judging(&transaction.state));
     let notebook = transaction.run();
     // It never ends: an attempt that was granted stays.
     notebook.cold_tries |= left.is_warm;
@@ -70,9 +68,7 @@ pub(super) fn started(
     let continued = notebook.in_flight.iter_mut().filter(goes_on);
     continued.for_each(|intent| intent.epoch = epoch);
     notebook.probes = probes;
-    notebook.refines = refines;
-    notebook.answers = answers;
-    notebook.summarises = summarises;
+    notebook.questions = questions;
     notebook.id = Some(run.clone());
     notebook.status = RunStatus::Running;
     if let Some(from) = from {

@@ -5,7 +5,7 @@
 use crate::{
     event::Outcome,
     id::{AgentName, AtomId, AttemptId, Epoch},
-    state::{AgentSpent, Intent, Role, Usage, UsageLimit},
+    state::{AgentSpent, Duty, Intent, Question, Role, Usage, UsageLimit},
     verdict::CommandEnd,
     wording,
 };
@@ -69,23 +69,24 @@ pub(super) fn lacking(transaction: &Transaction, atom: &AtomId) -> Option<UsageL
     })
 }
 
-/// The first limit that leaves too little for one more question to this agent in a role.
+/// The first limit that leaves too little for one more duty of this agent.
 pub(super) fn lacking_for(
     transaction: &Transaction,
-    role: Role,
+    duty: impl Into<Duty>,
     agent: &AgentName,
 ) -> Option<UsageLimit> {
+    let duty = duty.into();
     let run = &transaction.state.run;
     let constraints = &transaction.state.objective.constraints;
     if !constraints.limits_usage() {
         return None;
     }
     let claimed = claimed(transaction, &run.spent.usage, run.in_flight.iter());
-    let wanted = Reservation { usage: run.estimate(role, Some(agent)), is_free: false };
+    let wanted = Reservation { usage: run.estimate(duty, Some(agent)), is_free: false };
     let mut limits = UsageLimit::ALL.into_iter();
     limits.find(|limit| {
-        let most = match role {
-            Role::Answer => constraints.usage(*limit),
+        let most = match duty.question {
+            Some(Question::Word) => constraints.usage(*limit),
             _ => wording::for_work(&transaction.state, *limit),
         };
         most.is_some_and(|most| !wanted.fits(*limit, claimed.of(*limit), most))
@@ -109,8 +110,8 @@ pub(super) fn is_unlimited(transaction: &Transaction, agent: &AgentName) -> bool
 }
 
 /// Whether a question to this agent fits what is left of the budget.
-pub(super) fn can_pay(transaction: &Transaction, role: Role, agent: &AgentName) -> bool {
-    !is_unlimited(transaction, agent) && lacking_for(transaction, role, agent).is_none()
+pub(super) fn can_pay(transaction: &Transaction, duty: impl Into<Duty>, agent: &AgentName) -> bool {
+    !is_unlimited(transaction, agent) && lacking_for(transaction, duty, agent).is_none()
 }
 
 /// The role of an attempt, and its agent; none where an action does it.

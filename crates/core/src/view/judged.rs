@@ -10,8 +10,7 @@ use crate::{
     id::{AgentName, AtomId},
     law as control_law, profile,
     state::{
-        AssessmentRecord, Atom, AtomStatus, IssueRecord, JudgingLevel, ReviewRecord, RunStatus,
-        State, ValidationRecord, WordingRecord,
+        AnswerRecord, Atom, AtomStatus, IssueRecord, JudgingLevel, Question, RunStatus, State,
         atom::AttentionCause,
         check::Thousandths,
         law::{BlockedRecord, CurvePoint, DirectiveOutcome, LawPoint, Loss},
@@ -20,16 +19,21 @@ use crate::{
     world::World,
 };
 
-/// The newest report on a planner's plan
+/// What agents and rules say of the run: advice, not proof
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgedView {
-    #[serde(flatten)]
-    pub report: ValidationRecord,
+    /// The newest answer to each question that has one, or whose agent gave none that can be used.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default))]
+    pub answers: Vec<AnswerRecord>,
     /// Repairs that were proposed for any plan and not made, the newest last.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default))]
     pub advisories: Vec<IssueRecord>,
     /// Issues of plans that were planned again for them.
     #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "schema", serde(default))]
     pub replaced: Vec<ReplacedView>,
 }
 
@@ -41,31 +45,18 @@ pub struct ReplacedView {
     pub issues: Vec<IssueRecord>,
 }
 
-/// The newest opinion about a pass that came to its end; none before the first.
-pub fn assessed(state: &State) -> Option<AssessmentRecord> {
-    state.run.judging.as_ref()?.assessment.clone()
-}
-
-/// The newest report across the phases of a pass; none before the first.
-pub fn reviewed(state: &State) -> Option<ReviewRecord> {
-    state.run.judging.as_ref()?.review.clone()
-}
-
-/// The newest question for the words of a final answer, if it came to nothing; the answer stands as code made it then.
-pub fn unworded(state: &State) -> Option<WordingRecord> {
-    let asked = state.run.judging.as_ref()?.wording.clone()?;
-    (!state.run.status.is_active() && !asked.because.is_empty()).then_some(asked)
-}
-
-/// The newest report; none before the first.
-pub fn judged(state: &State) -> Option<JudgedView> {
-    let report = state.run.validation()?;
-    let judging = state.run.judging.as_ref();
-    Some(JudgedView {
-        report: report.clone(),
-        advisories: judging.map(|judging| judging.advisories.clone()).unwrap_or_default(),
+pub fn judged(state: &State) -> JudgedView {
+    let judging = state.run.judging.clone().unwrap_or_default();
+    // The words of an ending are in its result.
+    let has_come = |one: &AnswerRecord| match one.question {
+        Question::Word => !one.because.is_empty() && !state.run.status.is_active(),
+        _ => one.answer.is_some() || !one.because.is_empty(),
+    };
+    JudgedView {
+        answers: judging.answers.into_iter().filter(has_come).collect(),
+        advisories: judging.advisories,
         replaced: replaced(state),
-    })
+    }
 }
 
 /// The issues that concern an atom: its own, or all of the plan of a step.
@@ -73,9 +64,9 @@ pub(super) fn issues_of(world: &World, x: Ix) -> Vec<IssueRecord> {
     let run = &world.state.run;
     let id = world.graph.id(x);
     let is_step = world.graph.vertex(x).kind == NodeKind::Plan;
-    let own = |report: &&ValidationRecord| is_step && report.atom == *id;
-    let of_its_plan = run.validation().filter(own).into_iter();
-    let of_its_plan = of_its_plan.flat_map(|report| &report.issues);
+    let own = |report: &&AnswerRecord| is_step && report.atom.as_ref() == Some(id);
+    let of_its_plan = run.kept(Question::Plan).filter(own).into_iter();
+    let of_its_plan = of_its_plan.flat_map(AnswerRecord::issues);
     let own = run.issues().filter(|one| one.location == id.as_str());
     let all = of_its_plan.chain(own).chain(found_before(&world.state, id));
     let mut issues: Vec<IssueRecord> = Vec::new();

@@ -16,10 +16,7 @@ use serde::Serialize;
 use super::{
     SpentView,
     graph::{ChoiceView, NodeView, choices, graph},
-    judged::{
-        self, AttentionView, JudgedView, LawView, ProfileView, UnclearView, assessed, judged,
-        unworded,
-    },
+    judged::{self, AttentionView, JudgedView, LawView, ProfileView, UnclearView, judged},
     leaves::{ConfidenceView, LeafView, confidence, leaves},
     log::{self, LogEntry},
     next::{by_the_state, is_changed_since},
@@ -32,8 +29,7 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, Lineage},
     search,
     state::{
-        AssessmentRecord, AtomStatus, Check, Entry, EntryKind, FailureClass, FreeValue,
-        PatternRecord, ReviewRecord, State, Task, WordingRecord,
+        AtomStatus, Check, Entry, EntryKind, FailureClass, FreeValue, PatternRecord, State, Task,
         final_result::FinalResultRecord,
         limits,
         record::{Choices, FailureEntry},
@@ -57,18 +53,11 @@ pub struct Report {
     /// Every atom, each group before its members.
     pub work: Vec<AtomReport>,
     pub tried: TriedReport,
-    /// The newest report on a planner's plan, and repairs that were not made: advice, not proof.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub judged: Option<JudgedView>,
-    /// The newest opinion about a pass that came to its end: advice, not proof.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub assessed: Option<AssessmentRecord>,
+    #[serde(flatten)]
+    pub judged: JudgedView,
     /// The kind of task, where somebody said it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileView>,
-    /// The newest report across the phases of a pass: advice, not proof.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reviewed: Option<ReviewRecord>,
     /// The curve of the control law, with what followed its directives.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub law: Option<LawView>,
@@ -99,9 +88,6 @@ pub struct OutcomeReport {
     /// The final result. Nothing more is tried by itself.
     #[serde(flatten)]
     pub last: Option<FinalResultRecord>,
-    /// Why nobody worded it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub unworded: Option<WordingRecord>,
     /// Whether a person changed something since this ending.
     pub changed_since: bool,
     /// Effects outside of which nobody knows whether they happened.
@@ -176,9 +162,7 @@ pub fn report(world: &World) -> Report {
         patterns: super::patterns(state),
         tried: tried(world),
         judged: judged(state),
-        assessed: assessed(state),
         profile: judged::profile(state),
-        reviewed: judged::reviewed(state),
         law: judged::law_of_run(state),
         findings: audit::audit(world),
         attention: judged::marks(state),
@@ -194,7 +178,6 @@ fn outcome(world: &World) -> OutcomeReport {
     let last = run_end::last_result(world);
     OutcomeReport {
         status: state.run.status.word(),
-        unworded: last.as_ref().and_then(|_| unworded(state)),
         changed_since: last.is_some() && is_changed_since(world),
         last,
         doubts: doubts(state),

@@ -15,7 +15,7 @@ use crate::{
     doc::Node,
     id::{AgentName, AtomId},
     measure::RunBound,
-    state::{AgentSpent, AgentWait, FreeValue, State, Usage, fields::Findings},
+    state::{AgentSpent, AgentWait, Duty, FreeValue, State, Usage, fields::Findings},
     wording::KeptBudget,
     world::{AgentTable, World},
 };
@@ -82,9 +82,9 @@ pub struct WaitView {
     /// Absent for a question that is no atom's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atom: Option<AtomId>,
-    /// The role of such a question.
+    /// Such a question, with its role.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
+    pub question: Option<String>,
     pub agent: AgentName,
     pub until: String,
     /// Why.
@@ -93,17 +93,17 @@ pub struct WaitView {
 }
 
 impl WaitView {
-    /// The atom or the role.
+    /// The atom or the question.
     pub fn name(&self) -> &str {
-        let role = self.role.as_deref().unwrap_or_default();
-        self.atom.as_ref().map_or(role, AtomId::as_str)
+        let question = self.question.as_deref().unwrap_or_default();
+        self.atom.as_ref().map_or(question, AtomId::as_str)
     }
 }
 
 pub fn waits(state: &State) -> Vec<WaitView> {
     let view = |wait: &AgentWait| WaitView {
         atom: wait.atom.clone(),
-        role: wait.role.map(|role| role.word().into()),
+        question: wait.question.map(|question| Duty::from(question).text()),
         agent: wait.agent.clone(),
         until: wait.until.clone(),
         because: wait.because.clone(),

@@ -22,7 +22,7 @@ use crate::{
     graph::{Ix, NodeKind},
     id::{AgentName, AtomId},
     state::{
-        AtomStatus, Check, Entry, EntryKind, FreeValue, IssueRecord, PhaseSummary, State, Task,
+        AnswerRecord, AtomStatus, Check, Entry, EntryKind, FreeValue, IssueRecord, State, Task,
         Try, law::BlockedRecord,
     },
     world::{World, long_phase},
@@ -58,7 +58,7 @@ pub struct Why {
     pub planned: Option<PlannedView>,
     /// The results of the plan of a step in short, by an agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub in_short: Option<PhaseSummary>,
+    pub in_short: Option<AnswerRecord>,
     /// The issues of it, or of the plan of a step: advice, not proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<IssueRecord>,
@@ -169,7 +169,7 @@ fn planned(world: &World, x: Ix) -> Option<PlannedView> {
         .then(|| PlannedView { step: graph.id(step).clone(), reasons: reasons.to_owned() })
 }
 
-fn in_short(world: &World, x: Ix) -> Option<PhaseSummary> {
+fn in_short(world: &World, x: Ix) -> Option<AnswerRecord> {
     let fragment = long_phase::in_force(&world.graph, &world.active, &world.state, x)?;
     fragment.summary.clone()
 }

@@ -3,18 +3,19 @@
 //!
 //! Not here: how it is drawn (`render`), and the file.
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
+use alloc::{format, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
 use super::usage::{UsageView, WaitView, waits};
 use crate::{
+    answer_forms::rated_leaf,
     desired::{DesiredWork, Work},
     event::Scope,
     graph::NodeKind,
     id::{AgentName, AtomId, AttemptId},
     measure,
-    state::{Check, Consult, Intent, Role, State},
+    state::{Consult, Intent, Question, Role, State},
     wording,
     world::World,
 };
@@ -238,13 +239,14 @@ pub struct FlightView {
     pub description: String,
 }
 
-/// A question to a judging role that has no answer yet.
+/// A question that has no answer yet.
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QuestionView {
     pub role: &'static str,
+    pub question: Question,
     pub agent: AgentName,
-    /// The quality leaf that is rated.
+    /// Its subject.
     pub about: String,
     pub since: String,
 }
@@ -273,11 +275,12 @@ pub(super) fn attempts_of(state: &State, intent: &Intent) -> u32 {
 /// A run that has ended is asked for words as long as its loop lives, and never again.
 pub(super) fn question(state: &State, is_live: bool) -> Option<QuestionView> {
     let consult = state.run.consult.as_ref()?;
-    if consult.role == Role::Answer && !(is_live && wording::is_of_ending(state, consult)) {
+    if consult.question == Question::Word && !(is_live && wording::is_of_ending(state, consult)) {
         return None;
     }
     Some(QuestionView {
-        role: consult.role.word(),
+        role: consult.question.row().role.word(),
+        question: consult.question,
         agent: consult.agent.clone(),
         about: about(state, consult),
         since: consult.at.clone(),
@@ -285,16 +288,10 @@ pub(super) fn question(state: &State, is_live: bool) -> Option<QuestionView> {
 }
 
 fn about(state: &State, consult: &Consult) -> String {
-    if let Some(id) = &consult.atom {
-        let atom = state.atom(id);
-        let title = atom.map_or("", |atom| atom.title(id));
-        return Consult::about_step(consult.role, id, title);
+    let step = consult.atom.as_ref();
+    let step = step.map(|id| (id, state.atom(id).map_or("", |atom| atom.title(id))));
+    match rated_leaf(state, consult) {
+        Some(leaf) => leaf.title(),
+        None => consult.question.about(step),
     }
-    if let Some(about) = Consult::about_whole_plan(consult.role) {
-        return about.to_owned();
-    }
-    let leaves = state.objective.base_case.iter().flat_map(Check::leaves);
-    let mut asked = leaves.filter(|leaf| Some(leaf.key()) == consult.leaf);
-    let title = asked.next().map(|leaf| leaf.title());
-    title.unwrap_or_else(|| "the result".to_owned())
 }

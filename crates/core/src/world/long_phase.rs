@@ -1,8 +1,7 @@
 //! The phases whose results are too long for a planner that is told them by the mode `summary`, and the words of an
 //! agent that stand for them (contract §9.31).
 //!
-//! Invariant: a fragment is put to an agent once. Not here: the question (`step/question`), the form of an answer
-//! (`phase_summary`).
+//! Invariant: a fragment is put to an agent once. Not here: the question (`step/summarise`).
 
 use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
 
@@ -83,7 +82,7 @@ pub fn told<'s>(
 ) -> Option<&'s str> {
     let summary = fragment.summary.as_ref()?;
     let is_of_them = summary.subject == subject(graph, fragment, of_phase);
-    (is_of_them && !summary.text.is_empty()).then_some(&*summary.text)
+    summary.text().filter(|_| is_of_them).map(|answer| answer.text.as_str())
 }
 
 /// The fragment of a planning step that is live.

@@ -13,8 +13,8 @@ use crate::{
     event::{AgentLack, Merge, Outcome},
     id::{AgentName, AtomId, AttemptId, CommitId, Digest, TreeId},
     state::{
-        AgentTrouble, Intent, JudgingLevel, Lesson, ReportedUsage, ResultCommit, Role, State,
-        VerdictRecord,
+        AgentTrouble, Duty, Intent, JudgingLevel, Lesson, Question, ReportedUsage, ResultCommit,
+        Role, State, VerdictRecord,
     },
     verdict::{Basis, EvidenceCache},
 };
@@ -148,7 +148,7 @@ impl Session {
 /// A question about a plan that nobody answered yet.
 #[derive(Debug, Clone)]
 pub(crate) struct GateWait {
-    pub(crate) role: Role,
+    pub(crate) question: Question,
     pub(crate) subject: Digest,
     pub(crate) asked: u32,
     /// In active time of this session.
@@ -193,7 +193,7 @@ pub(crate) struct SpeculativeTree {
 /// The agents of a loop. An atom without one is done by an action, or by nobody.
 #[derive(Debug, Clone, Default)]
 pub struct AgentTable {
-    by_role: BTreeMap<Role, AgentName>,
+    by_duty: BTreeMap<Duty, AgentName>,
     by_atom: BTreeMap<AtomId, AgentName>,
     /// Whether an agent is configured for the role of a planner, and not only a worker.
     has_planner: bool,
@@ -202,8 +202,8 @@ pub struct AgentTable {
 }
 
 impl AgentTable {
-    pub fn set(&mut self, role: Role, agent: AgentName) {
-        self.by_role.insert(role, agent);
+    pub fn set(&mut self, duty: impl Into<Duty>, agent: AgentName) {
+        self.by_duty.insert(duty.into(), agent);
     }
 
     /// Has an agent of its own do what planners do.
@@ -219,7 +219,15 @@ impl AgentTable {
 
     /// Whether a refiner is asked at that level.
     pub fn refines(&self, judging: JudgingLevel) -> bool {
-        judging != JudgingLevel::Off && self.in_role(Role::Refine).is_some()
+        self.questions(judging).contains(&Question::Refine)
+    }
+
+    /// The questions that somebody is there for. A refiner is asked at a level alone, and counts in the measure.
+    pub fn questions(&self, judging: JudgingLevel) -> Vec<Question> {
+        let all = Question::WORDS.into_iter().map(|(_, question)| question);
+        let is_of_level = |question: Question| judging >= question.row().level;
+        let all = all.filter(|question| self.in_role(*question).is_some());
+        all.filter(|one| *one != Question::Refine || is_of_level(*one)).collect()
     }
 
     /// Whether an agent of its own plans.
@@ -242,14 +250,14 @@ impl AgentTable {
         self.tells_cost.get(agent).copied()
     }
 
-    /// The agent of a role.
-    pub fn in_role(&self, role: Role) -> Option<&AgentName> {
-        self.by_role.get(&role)
+    /// The agent of a role, or for a question.
+    pub fn in_role(&self, duty: impl Into<Duty>) -> Option<&AgentName> {
+        self.by_duty.get(&duty.into())
     }
 
     /// The agent that does an atom in that role.
     pub fn of(&self, role: Role, atom: &AtomId) -> Option<&AgentName> {
-        self.by_atom.get(atom).or_else(|| self.by_role.get(&role))
+        self.by_atom.get(atom).or_else(|| self.in_role(role))
     }
 }
 

@@ -9,7 +9,7 @@ use descent_core::{
     event::{AgentEnd, ConsultAnswer, ConsultEnd, Input, Merge, Outcome, Scope},
     id::{AtomId, AttemptId, CommitId, Digest, TreeId},
     measure,
-    state::{Consult, Intent, ResultCommit, Role},
+    state::{Consult, Intent, Question, ResultCommit},
     verdict::{Basis, CommandEnd, Measurement, MeasurementKind},
     world::World,
 };
@@ -32,7 +32,9 @@ impl Sim<'_> {
                 let (head, _, dropped) = self.build(&from, stays, keep);
                 Input::Staged { speculation, start, wanted, head, dropped }
             }
-            Work::Consult(consult) if consult.role != Role::Validate => self.refinement(&consult),
+            Work::Consult(consult) if consult.question != Question::Plan => {
+                self.refinement(&consult)
+            }
             Work::Consult(consult) => self.opinion(&consult),
             Work::Learn(commit) => Input::Learned { tree: self.tree_of(commit.as_str()), commit },
             Work::Judge { scope, basis, commit, onto, check } => {

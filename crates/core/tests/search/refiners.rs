@@ -6,7 +6,7 @@ use descent_core::{
     fragment::delta::{self, AcceptedDelta, DeltaRequest},
     graph::{Ix, NodeKind},
     id::{AgentName, AtomId, ConsultId},
-    state::{Atom, AtomStatus, Body, Consult, Role, TryEnd},
+    state::{Atom, AtomStatus, Body, Consult, Question, TryEnd},
     world::{AgentTable, Session},
 };
 
@@ -83,11 +83,11 @@ impl Sim<'_> {
             agents.set_planner(AgentName::from("planner"));
         }
         if self.judges {
-            agents.set(Role::Validate, AgentName::from("judge"));
+            agents.set(Question::Plan, AgentName::from("judge"));
         }
         if self.refiner.is_some() {
-            agents.set(Role::Refine, AgentName::from("refiner"));
-            agents.set(Role::Assess, AgentName::from("judge"));
+            agents.set(Question::Refine, AgentName::from("refiner"));
+            agents.set(Question::Pass, AgentName::from("judge"));
         }
         session.agents = std::sync::Arc::new(agents);
         session.remembered.clone_from(&self.remembered);
@@ -97,11 +97,11 @@ impl Sim<'_> {
     /// The answer of a refiner.
     pub(crate) fn refinement(&mut self, consult: &Consult) -> Input {
         let refiner = self.refiner.expect("a refiner");
-        if consult.role == Role::Refine {
+        if consult.question == Question::Refine {
             self.check_what_may_change();
         }
-        let said = match consult.role {
-            Role::Assess => self.opinion_of_pass(),
+        let said = match consult.question {
+            Question::Pass => self.opinion_of_pass(),
             _ => self.delta(refiner),
         };
         let answer = match said {

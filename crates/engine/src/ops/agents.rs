@@ -11,7 +11,7 @@ use std::{
 
 use descent_core::{
     id::AgentName,
-    state::{Atom, Body, Check, Leaf, Role, State},
+    state::{Atom, Body, Check, Leaf, Question, Role, State},
 };
 
 use crate::driver;
@@ -102,7 +102,7 @@ impl AgentLook<'_> {
     fn thinkers(&self, state: &State, reason: AgentUse) -> Result<Vec<ResolvedAgent>, Failure> {
         let mut found = Vec::new();
         if let Some(leaf) = rated(state) {
-            match (self.config.agent(Role::Judge, None)?, reason) {
+            match (self.config.agent(Question::Rate, None)?, reason) {
                 (Some(judge), _) => found.push(judge),
                 (None, AgentUse::Run) => return Err(self.no_judge(&leaf.title())),
                 (None, AgentUse::Agreement) => {}

@@ -135,7 +135,7 @@ impl<'a> Aligner<'a> {
         let outside = OutsideQuestion {
             config: self.config,
             agent: &self.agent,
-            role: Role::Aligner,
+            duty: Role::Aligner.into(),
             prompt: &prompt,
             schema: doc::write_compact(&schema),
             read: Arc::new(move |node| read(node, may_ask)),

@@ -11,11 +11,14 @@ use std::{
 };
 
 use descent_core::{
+    answer_forms,
     doc::Node,
     event::{AgentEnd, ConsultAnswer},
     id::{AtomId, AttemptId, Digest, Epoch, Lineage, UnixMillis},
     profile,
-    state::{Constraints, Intent, Role, SideEffect, Usage, Workspace, profile::ProfileRecord},
+    state::{
+        Constraints, Duty, Intent, Question, SideEffect, Usage, Workspace, profile::ProfileRecord,
+    },
     world::World,
 };
 use descent_minds::prompt::{self, Prompt, QuestionInputs};
@@ -40,7 +43,7 @@ pub(super) type AnswerReader<T> = Arc<dyn Fn(&Node) -> Result<T, String> + Send 
 pub(super) struct OutsideQuestion<'a, T> {
     pub(super) config: &'a Config,
     pub(super) agent: &'a ResolvedAgent,
-    pub(super) role: Role,
+    pub(super) duty: Duty,
     pub(super) prompt: &'a Prompt,
     pub(super) schema: String,
     pub(super) read: AnswerReader<T>,
@@ -103,7 +106,7 @@ impl<T: 'static> OutsideQuestion<'_, T> {
             timeout: ANSWER_MAX,
         };
         let read = Arc::clone(&self.read);
-        let form = QuestionForm::new(self.role, self.schema.as_str(), move |node| read(node));
+        let form = QuestionForm::new(self.duty, self.schema.as_str(), move |node| read(node));
         let job = AttemptJob::question(context, self.prompt, form);
         let none = |why: String| Ok((OutsideAnswer::None(why), Usage::default()));
         let outcome = match agent::make(job, cancel).await {
@@ -135,7 +138,8 @@ impl<T: 'static> OutsideQuestion<'_, T> {
     }
 
     fn intent(&self) -> Intent {
-        let name = self.role.word();
+        let role = self.duty.role;
+        let name = role.word();
         Intent {
             id: AttemptId::new(name),
             atom: AtomId::new(name),
@@ -145,7 +149,7 @@ impl<T: 'static> OutsideQuestion<'_, T> {
             n: 1,
             effect: SideEffect::Tree,
             base: None,
-            role: self.role,
+            role,
             agent: Some(self.agent.name.clone()),
             reserved: Usage::default(),
             at: self.now.rfc3339(),
@@ -261,7 +265,7 @@ pub struct Profiler<'a> {
 impl<'a> Profiler<'a> {
     /// The agent that a configuration names; `None` if it names none.
     pub fn of(config: &'a Config, now: UnixMillis) -> Result<Option<Self>, Failure> {
-        let agent = config.agent(Role::Profile, None)?;
+        let agent = config.agent(Question::Profile, None)?;
         Ok(agent.map(|agent| Self { agent, config, now }))
     }
 
@@ -273,16 +277,16 @@ impl<'a> Profiler<'a> {
         cancel: &CancellationToken,
     ) -> Result<Option<(ProfileRecord, Usage)>, Failure> {
         let inputs = QuestionInputs::before_run(world, self.now);
-        let Some(prompt) = prompt::question("profile", &inputs) else {
+        let Some(prompt) = prompt::question(Question::Profile, &inputs) else {
             return Ok(None);
         };
         let outside = OutsideQuestion {
             config: self.config,
             agent: &self.agent,
             prompt: &prompt,
-            role: Role::Profile,
-            schema: profile::SCHEMA.to_owned(),
-            read: Arc::new(profile::read),
+            duty: Question::Profile.into(),
+            schema: answer_forms::kind_schema(),
+            read: Arc::new(answer_forms::kind),
             now: self.now,
         };
         let (answer, used) = outside.ask(top, cancel).await?;

@@ -18,7 +18,7 @@ use descent_core::{
     id::AtomId,
     law::{self, blocks},
     state::{
-        Fragment, Intent, IssueRecord, Lesson, PlannerContext,
+        Fragment, Intent, IssueRecord, Lesson, PlannerContext, Question,
         fields::Writer,
         law::{BlockedRecord, LawPoint, LawRecord},
         value::FieldValue,
@@ -158,9 +158,9 @@ fn rounds(subject: &PromptSubject<'_>) -> String {
 
 /// The issues of a plan, by the newest report: the next one is to be without them.
 fn issues_of(world: &World, fragment: &Fragment) -> String {
-    let report = world.state.run.validation();
+    let report = world.state.run.kept(Question::Plan);
     let report = report.filter(|report| report.subject == world.graph.plan_subject(fragment));
-    let issues = report.map_or(&[][..], |report| &report.issues);
+    let issues = report.map_or(&[][..], |report| report.issues());
     let proposed = |id: &str| {
         let origin = world.state.atom(&AtomId::new(id))?.origin.as_ref()?;
         Some(origin.get("proposed")?.as_str()?.to_string())

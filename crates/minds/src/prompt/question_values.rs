@@ -16,14 +16,13 @@ use super::{
     workplace,
 };
 use descent_core::{
-    assessment, doc,
-    fragment::delta,
+    answer_forms,
     graph::unjudged::{self, UnjudgedPlan},
     id::{AgentName, TreeId, UnixMillis},
     measure::granted,
-    phase_summary, profile, rating,
+    profile as kind_of_task,
     state::{
-        Check, Consult, Leaf,
+        Check, Consult, JudgingLevel, Leaf, Moment, Question,
         check::{LEVEL_MAX, QualityLeaf},
         final_result::FinalResultRecord,
         judged,
@@ -32,9 +31,7 @@ use descent_core::{
         record::EvidenceRecord,
     },
     step::run_end,
-    validation,
     verdict::{self, Basis, EvidenceSources},
-    wording,
     world::{
         Session, World,
         long_phase::{self, LongPhase},
@@ -66,30 +63,23 @@ impl<'a> QuestionInputs<'a> {
     }
 }
 
-/// The question of a template; `None` if its subject is no more.
-pub fn question(template: &str, inputs: &QuestionInputs<'_>) -> Option<Prompt> {
-    let asked = AskedQuestion::of(template, inputs);
-    let is_there = match template {
-        "validate" => asked.judged.is_some(),
-        "summarise" => asked.phase.is_some(),
-        "rate" => asked.leaf.is_some(),
-        "word" => asked.result.is_some(),
-        _ => true,
+/// The words of a question; `None` if its subject is no more.
+pub fn question(question: Question, inputs: &QuestionInputs<'_>) -> Option<Prompt> {
+    let asked = AskedQuestion::of(question, inputs);
+    let is_there = match question.row().moment {
+        Moment::StepPlanned => asked.judged.is_some(),
+        Moment::StepDue => asked.phase.is_some(),
+        Moment::AllElseHolds => asked.leaf.is_some(),
+        Moment::Ended => asked.result.is_some(),
+        Moment::DeadEnd => true,
     };
     let value = |name: &str| asked.value(name);
-    is_there.then(|| Prompt::of_template(template, &value))
-}
-
-/// The leaf of the base case that a question is about.
-pub fn rated_leaf<'w>(world: &'w World, consult: &Consult) -> Option<&'w Check> {
-    let check = world.state.objective.base_case.as_ref()?;
-    let mut leaves = check.leaves().into_iter();
-    leaves.find(|leaf| Some(leaf.key()) == consult.leaf)
+    is_there.then(|| Prompt::of_template(question.word(), &value))
 }
 
 /// A question with its subject.
 struct AskedQuestion<'a> {
-    template: &'a str,
+    question: Question,
     inputs: &'a QuestionInputs<'a>,
     judged: Option<UnjudgedPlan>,
     phase: Option<LongPhase>,
@@ -98,27 +88,27 @@ struct AskedQuestion<'a> {
 }
 
 impl<'a> AskedQuestion<'a> {
-    fn of(template: &'a str, inputs: &'a QuestionInputs<'a>) -> Self {
+    fn of(question: Question, inputs: &'a QuestionInputs<'a>) -> Self {
         let (world, consult) = (inputs.world, inputs.consult);
         let (graph, state) = (&world.graph, &world.state);
         let phase = consult.and_then(|one| Some((one.atom.as_ref()?, &one.subject)));
         Self {
-            template,
+            question,
             inputs,
             judged: consult
-                .filter(|_| template == "validate")
+                .filter(|_| question == Question::Plan)
                 .and_then(|one| unjudged::find(graph, state, &one.subject)),
             phase: phase.and_then(|(plan, subject)| {
                 long_phase::find(graph, &world.active, state, plan, subject)
             }),
             leaf: consult.and_then(|one| {
-                let check = rated_leaf(world, one)?;
+                let check = answer_forms::rated_leaf(state, one)?;
                 match check.leaf()? {
                     Leaf::Quality(leaf) => Some((check, leaf)),
                     _ => None,
                 }
             }),
-            result: (template == "word").then(|| run_end::last_result(world)).flatten(),
+            result: (question == Question::Word).then(|| run_end::last_result(world)).flatten(),
         }
     }
 
@@ -182,24 +172,10 @@ impl<'a> AskedQuestion<'a> {
                 let others = judged::others(&state.objective.constraints.convergence);
                 others.map(|one| alloc::format!("- `{}`: {}\n", one.name, one.statement)).collect()
             }
-            "schema" => self.schema(),
+            "schema" => answer_forms::schema(self.inputs.world, self.question, self.inputs.consult),
+            "full" => flag(kind_of_task::judging(state) == JudgingLevel::Full),
             _ => return None,
         })
-    }
-
-    fn schema(&self) -> String {
-        match self.template {
-            "assess" => assessment::SCHEMA.into(),
-            "profile" => profile::SCHEMA.into(),
-            "summarise" => phase_summary::SCHEMA.into(),
-            "refine" => delta::schema(),
-            "word" => wording::schema(self.inputs.difference.is_some()),
-            "rate" => {
-                let schema = self.leaf.and_then(|(check, _)| rating::schema(check));
-                schema.map(|schema| doc::write_compact(&schema)).unwrap_or_default()
-            }
-            _ => validation::SCHEMA.into(),
-        }
     }
 
     /// Values about the ending, and about the difference that the work made.
@@ -243,10 +219,10 @@ impl<'a> AskedQuestion<'a> {
 
     /// The issues that rules found in the plan that is judged.
     fn known_issues(&self) -> String {
-        let report = self.inputs.world.state.run.validation();
+        let report = self.inputs.world.state.run.kept(Question::Plan);
         let subject = self.inputs.consult.map(|one| &one.subject);
         let report = report.filter(|report| Some(&report.subject) == subject);
-        report.iter().flat_map(|report| &report.issues).map(replan::issue).collect()
+        report.iter().flat_map(|report| report.issues()).map(replan::issue).collect()
     }
 
     /// The machine checks on the tree that is rated.

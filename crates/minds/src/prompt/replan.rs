@@ -18,7 +18,7 @@ use descent_core::{
     measure::granted,
     search,
     state::{
-        AssessmentRecord, Binding, EntryKind, Fragment, IssueRecord, TryEnd,
+        AnswerRecord, Binding, EntryKind, Fragment, IssueRecord, PassAnswer, Question, TryEnd,
         record::{EvidenceRecord, RefutedEntry, ReplanEntry},
     },
     world::World,
@@ -259,14 +259,13 @@ fn result<'w>(world: &'w World, id: &AtomId) -> Option<&'w Binding> {
 
 // The opinion of whoever assessed a pass, and issues, for those who change the plan: advice, not proof.
 
-/// The newest assessment, for whoever changes the plan; empty where nobody gave one.
+/// The newest opinion of a pass, for whoever changes the plan; empty where nobody gave one.
 pub(super) fn said(world: &World) -> String {
-    let judging = world.state.run.judging.as_ref();
-    let said = judging.and_then(|judging| judging.assessment.as_ref());
-    said.filter(|said| said.converged.is_some()).map(lines).unwrap_or_default()
+    let said = world.state.run.kept(Question::Pass).and_then(AnswerRecord::opinion);
+    said.map(lines).unwrap_or_default()
 }
 
-fn lines(said: &AssessmentRecord) -> String {
+fn lines(said: &PassAnswer) -> String {
     let mut text = String::new();
     let mut list = |head: &str, all: &[String]| {
         for one in all {

@@ -11,31 +11,8 @@ use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
 use super::section::PromptSection;
 
-macro_rules! templates {
-    ($($name:literal),+ $(,)?) => {
-        /// All templates with their texts.
-        pub const TEMPLATES: &[(&str, &str)] =
-            &[$(($name, include_str!(concat!("../../prompts/", $name, ".md")))),+];
-    };
-}
-
-templates!(
-    "agreement",
-    "align",
-    "assess",
-    "attempt",
-    "difference",
-    "issues_answer",
-    "pass",
-    "profile",
-    "project",
-    "rate",
-    "refine",
-    "review",
-    "summarise",
-    "validate",
-    "word",
-);
+/// All templates with their texts.
+pub const TEMPLATES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/prompts.rs"));
 
 /// The values of a template by their names; `None` for a name that is none.
 pub(super) type TemplateValues<'v> = dyn Fn(&str) -> Option<String> + 'v;

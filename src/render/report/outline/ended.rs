@@ -72,9 +72,6 @@ pub(super) fn outcome(outcome: &OutcomeReport) -> Vec<Item> {
         }
         texts.extend(answer.notes.iter().map(|note| after("note: ", note)));
     }
-    texts.extend(outcome.unworded.iter().map(|one| {
-        format!("not worded by a model: {}: {}", code(&one.agent), prose(&one.because))
-    }));
     if outcome.changed_since {
         let words = "A person changed something since; the next run goes on from there.";
         texts.push(words.to_owned());

@@ -38,15 +38,15 @@ fn a_wait_for_the_limit_of_a_judge_is_shown_with_its_agent_and_its_end() {
     configure(&world, &model, "chat", "/v1", "judge");
     let mut running = start(&world, &["run"]);
     let waits = || world.state()["run"]["waits"].clone();
-    wait_for("the wait to be told", || waits()[0]["role"] == "judge");
+    wait_for("the wait to be told", || waits()[0]["question"] == "rate");
     let until = waits()[0]["until"].as_str().unwrap().to_owned();
     assert_eq!(waits()[0]["agent"], "thinker");
     let status = world.descent(&["status"]).expect(0);
-    status.shows("judge: thinker is asked again in ");
+    status.shows("judge.rate: thinker is asked again in ");
     let told = world.status()["waits"][0].clone();
     assert_eq!(
         told,
-        json!({"role": "judge", "agent": "thinker", "until": until,
+        json!({"question": "judge.rate", "agent": "thinker", "until": until,
                "because": "its provider takes no more for now"})
     );
     running.signal(rustix::process::Signal::TERM);

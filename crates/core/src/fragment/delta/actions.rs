@@ -13,7 +13,7 @@ use alloc::{
 
 use super::{
     AcceptedDelta, DeltaRequest, REFINEMENTS_MAX, may_change, may_grow,
-    remarks::{self, Question},
+    remarks::{self, RemarkQuestion},
 };
 use crate::{
     doc::{self, Fault, Node},
@@ -54,7 +54,7 @@ pub(super) struct Actions {
     /// Tasks that go, each with its place in the answer.
     pub(super) removed: BTreeMap<AtomId, String>,
     pub(super) contradicted: Vec<(AtomId, AttentionMark)>,
-    pub(super) questions: Vec<Question>,
+    pub(super) questions: Vec<RemarkQuestion>,
     /// New planning steps, among the new.
     steps: BTreeSet<AtomId>,
     pub(super) faults: Vec<Fault>,

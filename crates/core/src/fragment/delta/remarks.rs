@@ -23,7 +23,7 @@ const WORDS_CHARS_MAX: usize = 300;
 
 /// A question about a task of the plan or of the answer.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct RemarkQuestion {
     about: AtomId,
     asked: TaskQuestion,
     at: String,
@@ -59,7 +59,7 @@ pub(super) fn contradicted(
 }
 
 /// The questions of an answer.
-pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<Question> {
+pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<RemarkQuestion> {
     let Some(node) = answer.get("questions") else {
         return Vec::new();
     };
@@ -82,7 +82,7 @@ pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<Question>
             faults.push(Fault::at("questions", &at, message, None));
             continue;
         }
-        questions.push(Question {
+        questions.push(RemarkQuestion {
             about: AtomId::new(about),
             asked: TaskQuestion { question, assume, extra: Default::default() },
             at,
@@ -94,7 +94,7 @@ pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<Question>
 /// Puts the questions to their tasks: a person is asked where one can answer, else the answer is assumed.
 pub(super) fn ask(
     asked: DeltaRequest<'_>,
-    questions: Vec<Question>,
+    questions: Vec<RemarkQuestion>,
     names: &BTreeMap<AtomId, AtomId>,
     taken: &mut AcceptedDelta,
 ) -> Vec<Fault> {

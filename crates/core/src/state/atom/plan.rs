@@ -3,16 +3,16 @@
 //! Invariant: a fragment stays once it was made, in force or not: its tries tell that another is needed. Not here:
 //! accepting a fragment (`fragment`), asking for another (`search`).
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{collections::BTreeMap, vec::Vec};
 use num_bigint::BigUint;
 
 use super::{Atom, PhaseBudget, PhaseEnd, Placed, Task, ends};
 use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     doc::Node,
-    id::{AgentName, AtomId, AttemptId, Digest},
+    id::{AtomId, AttemptId, Digest},
     state::{
-        Constraints, ContextMode, JudgedMark, PlannerContext, State, Usage,
+        AnswerRecord, Constraints, ContextMode, JudgedMark, PlannerContext, State, Usage,
         fields::{Extra, Fields, Writer},
         rule::{FieldRule, Owner},
         table::{Part, record, rule},
@@ -65,23 +65,8 @@ record! {
         /// Who looked at it
         optional[program] judged: JudgedMark,
         /// Its results in short, for the planners that build on them
-        optional[program] summary: PhaseSummary,
+        optional[program] summary: AnswerRecord,
         optional[program] ended: PhaseEnd,
-    }
-}
-
-record! {
-    /// The results of a fragment in short, told in their place
-    #[derive(PartialEq)]
-    pub struct PhaseSummary {
-        /// A digest of the results: other ones are told by themselves
-        required[program] subject: Digest,
-        required[program] agent: AgentName,
-        /// Empty without an answer that could be used
-        filled[program] text: String,
-        /// Why there is no text
-        filled[program] because: String,
-        always[program] at: String,
     }
 }
 

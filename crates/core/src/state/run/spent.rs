@@ -9,7 +9,8 @@ use crate::{
     doc::{Member, Node, Value},
     id::{AgentName, AttemptId},
     state::{
-        Role, Usage,
+        Usage,
+        consult::Duty,
         fields::{DurationText, Fields},
         rule::Form,
         table::record,
@@ -30,7 +31,7 @@ record! {
         filled[program] attempts: u64,
         filled[program] transient: u64,
         filled[program] repairs: u64,
-        /// Questions to judging roles that were asked
+        /// Questions that were asked
         filled[program] consults: u64,
         /// Time at work
         filled[program] active: ActiveTime,
@@ -39,11 +40,11 @@ record! {
 }
 
 record! {
-    /// Used up by an agent in one role
+    /// Used up by an agent in one role, or for one question
     #[derive(PartialEq)]
     pub struct AgentSpent {
         required[program] agent: AgentName,
-        filled[program] role: Role = Role::Worker,
+        part[program] duty: Duty,
         /// Attempts from the first one on whose usage is known
         always[program] attempts: u64,
         /// Whether an attempt called models to its end and told no cost
@@ -127,18 +128,24 @@ fn payer(agent: Option<&AgentName>) -> AgentName {
 }
 
 impl Run {
-    /// The mean of an agent's earlier attempts in that role; nothing where none is known.
-    pub fn estimate(&self, role: Role, agent: Option<&AgentName>) -> Usage {
-        let agent = payer(agent);
+    /// The mean of what an agent used for that before; nothing where none is known.
+    pub fn estimate(&self, duty: impl Into<Duty>, agent: Option<&AgentName>) -> Usage {
+        let (agent, duty) = (payer(agent), duty.into());
         let mut rows = self.spent_by_agent.iter();
-        let row = rows.find(|row| row.agent == agent && row.role == role);
+        let row = rows.find(|row| row.agent == agent && row.duty == duty);
         row.map_or_else(Usage::default, |row| row.usage.mean(row.attempts))
     }
 
     /// Takes the usage of an attempt or a question that is over into what is spent; `is_whole` if it came to its end, so that
     /// nothing is left to tell.
-    pub fn settle(&mut self, agent: &AgentName, role: Role, usage: &Usage, is_whole: bool) {
-        if let Some(row) = self.count(agent, role, usage) {
+    pub fn settle(
+        &mut self,
+        agent: &AgentName,
+        duty: impl Into<Duty>,
+        usage: &Usage,
+        is_whole: bool,
+    ) {
+        if let Some(row) = self.count(agent, duty.into(), usage) {
             row.attempts += 1;
             let has_used = usage.calls > 0 || usage.tokens.total() > 0;
             row.is_cost_untold |= is_whole && has_used && usage.cost.is_none();
@@ -150,22 +157,22 @@ impl Run {
         for (id, told) in used {
             let mut in_flight = self.in_flight.iter();
             if let Some(intent) = in_flight.find(|intent| intent.id == *id).cloned() {
-                self.count(&intent.payer(), intent.role, told);
+                self.count(&intent.payer(), intent.role.into(), told);
             }
         }
     }
 
     /// Counts usage in all and with its agent; the agent's row, if it has one.
-    fn count(&mut self, agent: &AgentName, role: Role, usage: &Usage) -> Option<&mut AgentSpent> {
+    fn count(&mut self, agent: &AgentName, duty: Duty, usage: &Usage) -> Option<&mut AgentSpent> {
         self.spent.usage.add(usage);
-        let is_it = |row: &AgentSpent| row.agent == *agent && row.role == role;
+        let is_it = |row: &AgentSpent| row.agent == *agent && row.duty == duty;
         let is_known = self.spent_by_agent.iter().any(is_it);
         if !is_known && (usage.is_none() || !self.has_room_for(agent)) {
             return None;
         }
         let rows: &mut Vec<AgentSpent> = &mut self.spent_by_agent;
         if !is_known {
-            rows.push(AgentSpent { agent: agent.clone(), role, ..AgentSpent::default() });
+            rows.push(AgentSpent { agent: agent.clone(), duty, ..AgentSpent::default() });
         }
         let row = rows.iter_mut().find(|row| is_it(row))?;
         row.usage.add(usage);

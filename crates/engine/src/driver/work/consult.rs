@@ -1,4 +1,4 @@
-//! Questions to judging roles: asked once, the answer on the disk before the loop acts on it. The form of the answers of
+//! Questions to agents that think: asked once, the answer on the disk before the loop acts on it. The form of the answers of
 //! planners and probes, and faults that the core cannot see.
 //!
 //! Not here: which question, and what an answer means (the core).
@@ -11,17 +11,17 @@ use std::{
 };
 
 use descent_core::{
-    assessment, doc,
+    answer_forms,
     doc::Node,
     event::{ConsultAnswer, ConsultEnd, Input, Outcome},
-    finding,
     fragment::{self, delta, delta::DeltaRequest},
-    graph::unjudged,
     id::{AtomId, AttemptId, ConsultId},
     judging::{PlanFacts, PlanQuestions},
-    phase_summary, rating,
-    state::{Constraints, Consult, Intent, Leaf, Role, SideEffect, Usage, check::Pattern},
-    validation, wording,
+    state::{
+        AnswerForm, Check, Constraints, Consult, Intent, Leaf, Moment, Question, Role, SideEffect,
+        Usage, check::Pattern,
+    },
+    wording,
     world::{Session, World},
 };
 use descent_minds::prompt::{self, Prompt, QuestionInputs, RatedDifference};
@@ -59,7 +59,7 @@ fn intent_of(consult: &Consult) -> Intent {
         n: consult.n,
         effect: SideEffect::Tree,
         base: consult.commit.clone(),
-        role: consult.role,
+        role: consult.question.row().role,
         agent: Some(consult.agent.clone()),
         reserved: Usage::default(),
         at: consult.at.clone(),
@@ -116,7 +116,7 @@ async fn ask(
     let Some(mut outcome) = made else {
         return Ok(None);
     };
-    if c.consult.role == Role::Refine
+    if c.consult.question.row().form == AnswerForm::Change
         && let ConsultAnswer::Value(node) = agent::answer_of(&outcome)
     {
         let look = look_at(c, &tree);
@@ -131,8 +131,8 @@ async fn ask(
 /// How long an answer may take.
 fn timeout(c: &Consulting) -> Duration {
     let attempt_ms = c.world.state.objective.constraints.attempt_timeout_ms();
-    match c.consult.role {
-        Role::Answer => agent::WORDING_MAX.min(Duration::from_millis(attempt_ms)),
+    match c.consult.question.row().moment {
+        Moment::Ended => agent::WORDING_MAX.min(Duration::from_millis(attempt_ms)),
         _ => agent::ANSWER_MAX,
     }
 }
@@ -140,64 +140,27 @@ fn timeout(c: &Consulting) -> Duration {
 /// A question, and the form of its answer.
 type PutQuestion = (Prompt, QuestionForm);
 
-/// The question by its role; `None` if its subject is no more.
+/// The words of the question, and the form of its answer; `None` if its subject is no more.
 async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Failure> {
-    let (world, consult, role) = (c.world.clone(), &c.consult, c.consult.role);
-    let (state, graph) = (&c.world.state, &c.world.graph);
-    let mut difference = None;
-    let (template, form) = match role {
-        Role::Validate if consult.atom.is_some() => {
-            let Some(judged) = unjudged::find(graph, state, &consult.subject) else {
-                return Ok(None);
-            };
-            let read = move |node: &_| validation::read(node, |id| judged.is_of_it(id));
-            ("validate", QuestionForm::new(role, validation::SCHEMA, read))
+    let (consult, asked) = (&c.consult, c.consult.question);
+    let state = &c.world.state;
+    let rated = answer_forms::rated_leaf(state, consult).and_then(Check::leaf);
+    let difference = match rated {
+        Some(Leaf::Quality(leaf)) => Some(difference(c, leaf.scope.clone()).await?),
+        _ if asked == Question::Word && wording::compares(state) => {
+            Some(difference(c, None).await?)
         }
-        Role::Validate => {
-            // All phases of a pass together.
-            let is_known = move |id: &str| id == unjudged::WHOLE_PLAN || has_atom(&world, id);
-            let read = move |node: &_| validation::read(node, &is_known);
-            ("review", QuestionForm::new(role, validation::SCHEMA, read))
-        }
-        Role::Summarise => {
-            let form = QuestionForm::new(role, phase_summary::SCHEMA, phase_summary::read);
-            ("summarise", form)
-        }
-        Role::Refine => {
-            // The change is looked at in the tree in which it would be carried out.
-            let look = look_at(c, tree);
-            let form = QuestionForm::new(role, delta::schema(), move |node| look.fault(node));
-            ("refine", form)
-        }
-        Role::Assess => {
-            let read = move |node: &_| {
-                let criteria = &world.state.objective.constraints.convergence;
-                assessment::read(node, criteria, |id| has_atom(&world, id))
-            };
-            ("assess", QuestionForm::new(role, assessment::SCHEMA, read))
-        }
-        Role::Profile => ("profile", agent::kind_of_task()),
-        Role::Answer => {
-            let compares = wording::compares(state);
-            if compares {
-                difference = Some(self::difference(c, None).await?);
-            }
-            let read = move |node: &_| wording::read(node, compares);
-            ("word", QuestionForm::new(role, wording::schema(compares), read))
-        }
-        _ => {
-            let Some(check) = prompt::rated_leaf(&c.world, consult).cloned() else {
-                return Ok(None);
-            };
-            let scope = match check.leaf() {
-                Some(Leaf::Quality(leaf)) => leaf.scope.clone(),
-                _ => None,
-            };
-            difference = Some(self::difference(c, scope).await?);
-            let schema = rating::schema(&check).map(|schema| doc::write_compact(&schema));
-            let read = move |node: &_| rating::read(&check, node);
-            ("rate", QuestionForm::new(role, schema.unwrap_or_default(), read))
-        }
+        _ => None,
+    };
+    let schema = answer_forms::schema(&c.world, asked, Some(consult));
+    let form = if asked.row().form == AnswerForm::Change {
+        // The change is looked at in the tree in which it would be carried out.
+        let look = look_at(c, tree);
+        QuestionForm::new(asked, schema, move |node| look.fault(node))
+    } else {
+        let (world, consult) = (c.world.clone(), consult.clone());
+        let judge = move |node: &_| answer_forms::judge(&world, &consult, node);
+        QuestionForm::new(asked, schema, judge)
     };
     let worker = c.executor.agents.worker();
     let inputs = QuestionInputs {
@@ -208,11 +171,7 @@ async fn question(c: &Consulting, tree: &Path) -> Result<Option<PutQuestion>, Fa
         difference: difference.as_ref(),
         worker: worker.as_ref(),
     };
-    Ok(prompt::question(template, &inputs).map(|prompt| (prompt, form)))
-}
-
-fn has_atom(world: &World, id: &str) -> bool {
-    world.state.atom(&AtomId::new(id)).is_some()
+    Ok(prompt::question(asked, &inputs).map(|prompt| (prompt, form)))
 }
 
 fn look_at(c: &Consulting, tree: &Path) -> DeltaLook {
@@ -241,8 +200,8 @@ async fn difference(c: &Consulting, scope: Option<String>) -> Result<RatedDiffer
 /// The form of the answer of an attempt that only thinks.
 pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
     let (schema, fault): (String, ObjectJudge) = if a.intent.role == Role::Probe {
-        let fault = |object: &str| finding::read(object).err();
-        (finding::SCHEMA.to_owned(), Arc::new(fault))
+        let read = |text: &str| answer_forms::finding(&answer_forms::object(text)?);
+        (answer_forms::finding_schema(), Arc::new(move |text: &str| read(text).err()))
     } else if a.is_plan {
         let (world, intent, look) = (a.world.clone(), a.intent.clone(), PlanLook::of(a));
         let fault = move |object: &str| {
@@ -253,7 +212,7 @@ pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
     } else {
         return None;
     };
-    Some(QuestionForm { role: a.intent.role, schema, fault })
+    Some(QuestionForm { duty: a.intent.role.into(), schema, fault })
 }
 
 /// The place in which a plan would be carried out.

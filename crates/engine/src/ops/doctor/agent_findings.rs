@@ -71,7 +71,7 @@ fn unknown_roles(config: &Config) -> Vec<Finding> {
     let unknown = config.roles().into_iter().filter_map(|choice| {
         let error = config.by_name(&choice.agent, &choice.said_in).err()?;
         let failure = Failure::from(error);
-        let name = format!("role {}", choice.role.word());
+        let name = format!("role {}", choice.duty.text());
         let means = "no run begins with it";
         Some(Finding::missing(name, failure.message, means).mend(failure.hint))
     });
@@ -154,7 +154,7 @@ impl AgentFinding<'_> {
         if let Transport::Model(provider) = &self.agent.transport {
             let name = &self.agent.name;
             let roles = self.look.config.roles();
-            if roles.iter().any(|one| one.role == Role::Worker && one.agent == *name) {
+            if roles.iter().any(|one| one.duty == Role::Worker.into() && one.agent == *name) {
                 let failure = only_thinks(&self.agent);
                 return self.unusable(failure.message, failure.hint);
             }

@@ -1,0 +1,204 @@
+//! The forms of agents' answers: the JSON Schema of each, and the reading of it. The turn in which an agent corrects its
+//! answer and the loop read it alike.
+//!
+//! Invariant: an answer is taken whole or not at all; ids, numbers and what follows are the program's. Not here: what
+//! follows from an answer (`step`).
+
+#[cfg(test)]
+mod tests;
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use crate::{
+    doc::{self, Member, Node},
+    fragment::{self, delta},
+    graph::unjudged::{self, WHOLE_PLAN},
+    id::AtomId,
+    json_schema::of_answer,
+    profile, rating,
+    state::{
+        AnswerForm, Check, Consult, ISSUES_MAX, IssueRecord, IssuesAnswer, JudgingLevel,
+        PassAnswer, Question, State, TextAnswer,
+        answer_records::{KindAnswer, ProbeAnswer},
+        fields::{Fields, Findings, NEAR_MISS},
+        judged,
+        rule::RecordRule,
+    },
+    wording,
+    world::World,
+};
+
+/// Faults of an answer that are shown to its author.
+const FAULTS_MAX: usize = 8;
+/// Keys of answers that code adds.
+const OF_CODE: &[&str] = &["rule", "unplaced"];
+
+/// The JSON Schema of the answer to a question.
+pub fn schema(world: &World, question: Question, consult: Option<&Consult>) -> String {
+    let state = &world.state;
+    let constraints = &state.objective.constraints;
+    let (rule, without): (&RecordRule, &[&str]) = match question.row().form {
+        AnswerForm::Change => return delta::schema(),
+        AnswerForm::Score => {
+            let check = consult.and_then(|asked| rated_leaf(state, asked));
+            let schema = check.and_then(rating::schema);
+            return schema.map(|schema| doc::write_compact(&schema)).unwrap_or_default();
+        }
+        AnswerForm::Text if question == Question::Word && wording::compares(state) => {
+            (&TextAnswer::RULE, &[])
+        }
+        AnswerForm::Text => (&TextAnswer::RULE, &["drift"]),
+        AnswerForm::Kind => (&KindAnswer::RULE, &[]),
+        AnswerForm::Issues => (&IssuesAnswer::RULE, OF_CODE),
+        AnswerForm::Opinion => {
+            let is_full = profile::judging(state) == JudgingLevel::Full;
+            let has_criteria = judged::others(&constraints.convergence).next().is_some();
+            let without: &[&str] = match (is_full, has_criteria) {
+                (true, true) => OF_CODE,
+                (true, false) => &["rule", "criteria"],
+                (false, true) => &["issues"],
+                (false, false) => &["issues", "criteria"],
+            };
+            (&PassAnswer::RULE, without)
+        }
+    };
+    of_answer(rule, without)
+}
+
+/// What is wrong with an answer to a question, in words that its author can correct it by.
+///
+/// # Errors
+/// If it cannot be used.
+pub fn judge(world: &World, consult: &Consult, answer: &Node) -> Result<(), String> {
+    let state = &world.state;
+    match consult.question.row().form {
+        // The shell looks at the place in which the change would be carried out.
+        AnswerForm::Change => Ok(()),
+        AnswerForm::Kind => kind(answer).map(drop),
+        AnswerForm::Opinion => opinion(state, answer).map(drop),
+        AnswerForm::Text => text(answer).map(drop),
+        AnswerForm::Issues => {
+            let plan = unjudged::find(&world.graph, state, &consult.subject);
+            issues(answer, |id| plan.as_ref().is_none_or(|plan| plan.is_of_it(id))).map(drop)
+        }
+        AnswerForm::Score => match rated_leaf(state, consult) {
+            Some(check) => rating::read(check, answer).map(drop),
+            None => Ok(()),
+        },
+    }
+}
+
+/// The leaf of the base case that a question is about.
+pub fn rated_leaf<'s>(state: &'s State, consult: &Consult) -> Option<&'s Check> {
+    let leaves = state.objective.base_case.iter().flat_map(Check::leaves);
+    leaves.into_iter().find(|leaf| Some(leaf.key()) == consult.leaf)
+}
+
+/// Reads the text of an answer.
+///
+/// # Errors
+/// If it is no JSON object.
+pub fn object(text: &str) -> Result<Node, String> {
+    let parsed = doc::parse(text.trim(), &doc::Limits::default());
+    let node = parsed.node.filter(|_| parsed.faults.is_empty());
+    let node = node.filter(|node| node.as_object().is_some());
+    node.ok_or_else(|| "it is no JSON object".to_string())
+}
+
+/// Reads an answer in words.
+///
+/// # Errors
+/// What is wrong with it, in words that its author can correct it by; so of every form.
+pub fn text(answer: &Node) -> Result<TextAnswer, String> {
+    whole(answer, TextAnswer::read)
+}
+
+/// Reads the kind of a task.
+///
+/// # Errors
+/// As of a text.
+pub fn kind(answer: &Node) -> Result<KindAnswer, String> {
+    whole(answer, KindAnswer::read)
+}
+
+/// The JSON Schema of a kind of task.
+pub fn kind_schema() -> String {
+    of_answer(&KindAnswer::RULE, &[])
+}
+
+/// Reads what a probe found out.
+///
+/// # Errors
+/// As of a text.
+pub fn finding(answer: &Node) -> Result<ProbeAnswer, String> {
+    whole(answer, ProbeAnswer::read)
+}
+
+/// The JSON Schema of what a probe found out.
+pub fn finding_schema() -> String {
+    of_answer(&ProbeAnswer::RULE, &[])
+}
+
+/// Reads the issues of a plan with these atoms.
+///
+/// # Errors
+/// As of a text.
+pub fn issues(answer: &Node, is_known: impl Fn(&str) -> bool) -> Result<IssuesAnswer, String> {
+    let mut read = whole(answer, IssuesAnswer::read)?;
+    read.unplaced = placed(&mut read.issues, is_known)?;
+    Ok(read)
+}
+
+/// Reads an opinion of a pass.
+///
+/// # Errors
+/// As of a text.
+pub fn opinion(state: &State, answer: &Node) -> Result<PassAnswer, String> {
+    let mut read = whole(answer, PassAnswer::read)?;
+    for wanted in judged::others(&state.objective.constraints.convergence) {
+        if !read.criteria.iter().any(|score| score.name == wanted.name) {
+            return Err(format!("`criteria` has a score from 0 to 1 of `{}`", wanted.name));
+        }
+    }
+    let is_known = |id: &str| state.atom(&AtomId::new(id)).is_some();
+    read.blame.retain(|id| is_known(id.as_str()));
+    placed(&mut read.issues, |id| id == WHOLE_PLAN || is_known(id))?;
+    Ok(read)
+}
+
+/// Keeps the issues that name an atom, the heaviest first; gives the number of others.
+fn placed(issues: &mut Vec<IssueRecord>, is_known: impl Fn(&str) -> bool) -> Result<u32, String> {
+    let all = issues.len();
+    if all > ISSUES_MAX {
+        return Err(format!("say {ISSUES_MAX} issues at most, the heaviest"));
+    }
+    issues.retain(|issue| is_known(&issue.location));
+    issues.sort_by_key(|issue| issue.severity.rank());
+    // An agent is no rule.
+    issues.iter_mut().for_each(|issue| issue.rule = None);
+    Ok(u32::try_from(all - issues.len()).unwrap_or(u32::MAX))
+}
+
+fn whole<T>(
+    answer: &Node,
+    read: impl FnOnce(&Node, &str, &mut Findings) -> Option<T>,
+) -> Result<T, String> {
+    let mut found = Findings { near_miss: Some(misspelt), ..Findings::default() };
+    match read(answer, "", &mut found) {
+        Some(read) if found.faults.is_empty() => Ok(read),
+        _ => {
+            let lines = found.faults.iter().take(FAULTS_MAX).map(fragment::line);
+            Err(lines.collect::<Vec<String>>().join("; "))
+        }
+    }
+}
+
+/// An unknown key is passed over, unless it is a misspelt one.
+fn misspelt(member: &Member, fields: &Fields<'_, '_>) -> Option<(&'static str, String, String)> {
+    let near = doc::did_you_mean(&member.key, fields.asked().iter().copied())?;
+    Some((NEAR_MISS, format!("`{}` is no key of the answer", member.key), near))
+}

@@ -1,0 +1,82 @@
+//! The question for the words of the final answer, and what its answer changes (contract §9.27).
+//!
+//! Invariant: the run has ended before it is asked. Whatever comes of it, the result stays but for its text and notes.
+
+use alloc::vec::Vec;
+
+use super::{account, question, transaction::Transaction, usage};
+use crate::{
+    answer_forms,
+    event::ConsultEnd,
+    state::{
+        AnswerRecord, Consult, KeptAnswer, Question,
+        final_result::{FinalOutput, FinalResultRecord},
+    },
+    wording,
+};
+
+/// The answer of a result: by code, with the words of an agent about this very ending if there are any.
+pub(super) fn of(transaction: &Transaction, result: &FinalResultRecord) -> FinalOutput {
+    let mut output = account::of(transaction, result);
+    let known = known(transaction)
+        .filter(|known| known.subject == wording::subject(&transaction.state))
+        .and_then(AnswerRecord::text);
+    if let Some(words) = known {
+        wording::put_into(words, &mut output);
+    }
+    output
+}
+
+/// Puts the question about the ending of this commit, once.
+pub(super) fn ask(transaction: &mut Transaction) {
+    let state = &transaction.state;
+    let agent = transaction.session.agents.in_role(Question::Word).cloned();
+    let is_asked = wording::is_wanted(state) && wording::is_worded(&state.run);
+    let Some(agent) = agent.filter(|_| is_asked) else {
+        return;
+    };
+    let subject = wording::subject(state);
+    if known(transaction).is_some_and(|known| known.subject == subject)
+        || !usage::can_pay(transaction, Question::Word, &agent)
+    {
+        return;
+    }
+    let of_plan = question::of_plan(transaction, Question::Word, agent, subject);
+    let commit = transaction.state.run.result().cloned();
+    let asked = Consult { commit, ..of_plan };
+    question::keep(transaction, &asked, "", Vec::new(), None);
+    question::put(transaction, asked);
+}
+
+fn known(transaction: &Transaction) -> Option<&AnswerRecord> {
+    question::kept(transaction, Question::Word)
+}
+
+/// Takes the words for this very ending; those for any other are void. Nobody is asked again.
+pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
+    if !wording::is_of_ending(&transaction.state, asked) {
+        return;
+    }
+    let mut read = question::once(end.answer).and_then(|node| answer_forms::text(&node));
+    if let Ok(words) = read.as_mut()
+        && !wording::compares(&transaction.state)
+    {
+        words.drift.clear();
+    }
+    let unused = read.as_ref().err().cloned().unwrap_or_default();
+    question::announce(transaction, asked, None, ["", &unused], end.duration_ms);
+    question::keep(transaction, asked, &unused, Vec::new(), read.ok().map(KeptAnswer::Text));
+}
+
+/// Takes the question back: the answer by code stays.
+pub(super) fn withdraw(transaction: &mut Transaction) {
+    let asked = transaction.state.run.consult.clone();
+    let Some(asked) = asked.filter(|asked| asked.question == Question::Word) else {
+        return;
+    };
+    question::drop_it(transaction);
+    if known(transaction).is_some_and(|known| known.subject == asked.subject) {
+        let because = "the loop ended before its answer";
+        question::keep(transaction, &asked, because, Vec::new(), None);
+    }
+}

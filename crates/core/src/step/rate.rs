@@ -1,0 +1,153 @@
+//! Quality leaves: which must be rated before the base case is decided, the question to a judge, and its rating.
+//!
+//! Invariant: no base case is decided by a question without an answer. Not here: what a score means (`verdict`).
+
+use super::{base_case, provider_wait::backoff_ms, question, transaction::Transaction, usage};
+use crate::{
+    answer_forms::rated_leaf,
+    event::{AgentEnd, ConsultAnswer, ConsultEnd},
+    id::AgentName,
+    rating,
+    state::{Check, Consult, Question, Rating, RunStatus, UsageLimit},
+    verdict::{self, Basis, CheckProgress},
+    world::Unavailable,
+};
+
+/// A quality leaf without a rating, and the tree to rate.
+pub(super) struct UnratedLeaf {
+    pub(super) check: Check,
+    pub(super) basis: Basis,
+}
+
+/// The leaf that nothing but a rating is missing of, on the basis that decides.
+pub(super) fn wanted(transaction: &Transaction) -> Option<UnratedLeaf> {
+    let state = &transaction.state;
+    if state.run.status != RunStatus::Running || state.control.stop_requested {
+        return None;
+    }
+    let target = transaction.session.base_target.clone();
+    let basis = target.filter(Basis::decides)?;
+    let check = leaf_to_rate(transaction, &basis)?;
+    Some(UnratedLeaf { check, basis })
+}
+
+/// Whether a judge can be asked about this basis: nothing but a rating is missing there, and there is a judge.
+pub(super) fn may_ask(transaction: &Transaction, basis: &Basis) -> bool {
+    let agent = transaction.session.agents.in_role(Question::Rate);
+    let can_pay = |agent| usage::lacking_for(transaction, Question::Rate, agent).is_none();
+    basis.decides() && agent.is_some_and(can_pay) && leaf_to_rate(transaction, basis).is_some()
+}
+
+/// The limit of usage that leaves too little for a question without which nothing goes on.
+pub(super) fn lacks(transaction: &Transaction) -> Option<UsageLimit> {
+    wanted(transaction)?;
+    let agent = transaction.session.agents.in_role(Question::Rate)?;
+    usage::lacking_for(transaction, Question::Rate, agent)
+}
+
+fn leaf_to_rate(transaction: &Transaction, basis: &Basis) -> Option<Check> {
+    let check = transaction.state.objective.base_case.as_ref()?;
+    transaction.evaluate(basis, |evaluator| match evaluator.judge(check) {
+        CheckProgress::Rate(leaf) => Some(leaf.clone()),
+        CheckProgress::Decided(_)
+        | CheckProgress::Measure(_)
+        | CheckProgress::Again(_)
+        | CheckProgress::Confirm(_) => None,
+    })
+}
+
+/// Whether the answer to a question would still be of use.
+pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
+    // The target is unknown in a new loop until its first verdict.
+    let target = transaction.session.base_target.as_ref();
+    let is_other = target.is_some_and(|basis| Some(basis.text()) != asked.on);
+    rated_leaf(&transaction.state, asked).is_some() && !is_other
+}
+
+/// Puts the question about a leaf.
+pub(super) fn ask(transaction: &mut Transaction, wanted: &UnratedLeaf) {
+    let Some(agent) = transaction.session.agents.in_role(Question::Rate).cloned() else {
+        let cause = Unavailable::no_judge(&wanted.check.title());
+        transaction.session.unavailable = Some(cause);
+        return;
+    };
+    if usage::is_unlimited(transaction, &agent) {
+        transaction.session.unavailable = Some(Unavailable::without_cost(&agent));
+        return;
+    }
+    if usage::lacking_for(transaction, Question::Rate, &agent).is_some() {
+        return;
+    }
+    let (leaf, on) = (wanted.check.key(), wanted.basis.text());
+    let ratings = &transaction.state.run.ratings;
+    let asked = verdict::rating_on(ratings, &leaf, &wanted.basis).map_or(0, |one| one.asked);
+    let tree = wanted.basis.tree();
+    let commit = tree.and_then(|tree| base_case::commit_of(transaction, tree));
+    let subject = Consult::subject_of_leaf(&leaf, &on, &agent);
+    let (n, leaf, on) = (asked + 1, Some(leaf), Some(on));
+    let new = question::of_plan(transaction, Question::Rate, agent, subject);
+    question::put(transaction, Consult { n, leaf, on, commit, ..new });
+}
+
+/// Takes a rating, or that there is none.
+pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
+    let leaf = rated_leaf(&transaction.state, asked).cloned();
+    let (Some(check), Some(on)) = (leaf, asked.on.clone()) else {
+        return;
+    };
+    let (score, because) = match end.answer {
+        ConsultAnswer::Value(node) => match rating::read(&check, &node) {
+            Ok(rated) => (Some(rated.score), rated.because),
+            Err(fault) => (None, fault),
+        },
+        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => (None, why),
+        ConsultAnswer::Ended(AgentEnd::Unavailable { kind, words, variable }) => {
+            // The same is asked again once a person has corrected it.
+            let cause = Unavailable::lack(&asked.agent, kind, &words, variable.as_deref());
+            transaction.session.unavailable = Some(cause);
+            return;
+        }
+        ConsultAnswer::Ended(end) => (None, end.text()),
+    };
+    question::announce(transaction, asked, score, ["", &because], end.duration_ms);
+    let (leaf, agent, n) = (check.key(), asked.agent.clone(), asked.n);
+    let rating = Rating {
+        leaf,
+        on,
+        by: asked.agent.clone(),
+        score,
+        asked: asked.n,
+        because: because.clone(),
+        pass: transaction.state.run.pass,
+        at: transaction.at().into(),
+        extra: Default::default(),
+    };
+    transaction.run().rate(rating);
+    if score.is_none() {
+        silent(transaction, &check, &agent, n, &because);
+    }
+    let base = transaction.state.objective.base_case.clone();
+    let basis = transaction.session.base_target.clone();
+    if let (Some(base), Some(basis)) = (base, basis) {
+        base_case::base_case_judged(transaction, &base, &basis);
+    }
+}
+
+/// No rating came: it is asked for again after a while, or the run ends for want of one.
+fn silent(transaction: &mut Transaction, check: &Check, agent: &AgentName, n: u32, why: &str) {
+    if n > transaction.state.objective.constraints.max_transient() {
+        let cause = Unavailable::no_rating(agent, &check.title(), why);
+        transaction.session.unavailable = Some(cause);
+        return;
+    }
+    let at_ms = transaction.active_in(backoff_ms(n, "consult"));
+    transaction.session.base_again_at_ms = Some(at_ms);
+}
+
+/// Ratings without a score are asked for anew in another run.
+pub(super) fn forget_silence(transaction: &mut Transaction) {
+    let is_silent = |one: &Rating| one.score.is_none();
+    if transaction.state.run.ratings.iter().any(is_silent) {
+        transaction.run().ratings.retain(|one| !is_silent(one));
+    }
+}
