@@ -23,16 +23,17 @@ pub(crate) fn planted_bugs(root: &Path) -> Vec<String> {
     faults
 }
 
-/// The patch that `scripts/one-line` plants adds a key in one place.
-pub(crate) fn one_line(root: &Path) -> Vec<String> {
-    let patch = "scripts/one-line.patch";
-    let hunks = read(&root.join(patch)).matches("\n@@ ").count();
+/// `scripts/one-line` adds a key in one place, and `scripts/one-question` a question by a row and a text.
+pub(crate) fn one_place(root: &Path) -> Vec<String> {
     let mut faults = Vec::new();
-    if hunks != 1 {
-        faults.push(format!("{patch}: has {hunks} hunks: a key is one place"));
-    }
-    if !fits(root, patch) {
-        faults.push(format!("{patch}: does not fit the code any more"));
+    for (patch, places) in [("scripts/one-line.patch", 1), ("scripts/one-question.patch", 2)] {
+        let hunks = read(&root.join(patch)).matches("\n@@ ").count();
+        if hunks != places {
+            faults.push(format!("{patch}: has {hunks} hunks, and should have {places}"));
+        }
+        if !fits(root, patch) {
+            faults.push(format!("{patch}: does not fit the code any more"));
+        }
     }
     faults
 }

@@ -291,7 +291,7 @@ fn every_planted_bug_can_be_planted_and_names_a_test() {
 
 #[test]
 fn the_line_that_adds_a_constraint_fits_and_is_one_place() {
-    hold(bugs::one_line);
+    hold(bugs::one_place);
 }
 
 #[test]

@@ -81,10 +81,10 @@ pub fn judge(world: &World, consult: &Consult, answer: &Node) -> Result<(), Stri
         AnswerForm::Kind => kind(answer).map(drop),
         AnswerForm::Opinion => opinion(state, answer).map(drop),
         AnswerForm::Text => text(answer).map(drop),
-        AnswerForm::Issues => {
-            let plan = unjudged::find(&world.graph, state, &consult.subject);
-            issues(answer, |id| plan.as_ref().is_none_or(|plan| plan.is_of_it(id))).map(drop)
-        }
+        AnswerForm::Issues => match unjudged::find(&world.graph, state, &consult.subject) {
+            Some(plan) => issues(answer, |id| plan.is_of_it(id)).map(drop),
+            None => issues_of_all(state, answer).map(drop),
+        },
         AnswerForm::Score => match rated_leaf(state, consult) {
             Some(check) => rating::read(check, answer).map(drop),
             None => Ok(()),
@@ -153,6 +153,18 @@ pub fn issues(answer: &Node, is_known: impl Fn(&str) -> bool) -> Result<IssuesAn
     Ok(read)
 }
 
+/// Reads issues of the whole plan.
+///
+/// # Errors
+/// As of a text.
+pub fn issues_of_all(state: &State, answer: &Node) -> Result<IssuesAnswer, String> {
+    issues(answer, |id| is_of_plan(state, id))
+}
+
+fn is_of_plan(state: &State, id: &str) -> bool {
+    id == WHOLE_PLAN || state.atom(&AtomId::new(id)).is_some()
+}
+
 /// Reads an opinion of a pass.
 ///
 /// # Errors
@@ -164,9 +176,8 @@ pub fn opinion(state: &State, answer: &Node) -> Result<PassAnswer, String> {
             return Err(format!("`criteria` has a score from 0 to 1 of `{}`", wanted.name));
         }
     }
-    let is_known = |id: &str| state.atom(&AtomId::new(id)).is_some();
-    read.blame.retain(|id| is_known(id.as_str()));
-    placed(&mut read.issues, |id| id == WHOLE_PLAN || is_known(id))?;
+    read.blame.retain(|id| state.atom(id).is_some());
+    placed(&mut read.issues, |id| is_of_plan(state, id))?;
     Ok(read)
 }
 

@@ -28,8 +28,8 @@ use crate::{
     judging::PlanFacts,
     profile,
     state::{
-        AnswerRecord, AssessmentCode, AtomStatus, Consult, DELTAS_MAX, IssueType, KeptAnswer,
-        Moment, PassAnswer, Question,
+        AnswerForm, AnswerRecord, AssessmentCode, AtomStatus, Consult, DELTAS_MAX, IssueRecord,
+        IssueType, KeptAnswer, Moment, PassAnswer, Question,
         answer_records::KindAnswer,
         profile::{PROFILE_CHANGES_MAX, ProfileChange, ProfileRecord, TaskProfile},
     },
@@ -46,7 +46,8 @@ pub(super) fn is_awaited(
 ) -> bool {
     Question::at(Moment::DeadEnd).any(|question| {
         is_due(transaction, question, subject)
-            && (question != Question::Refine || replan::may_refine(transaction, blocked))
+            && (question.row().form != AnswerForm::Change
+                || replan::may_refine(transaction, blocked))
             && question::is_awaited(transaction, question, subject)
     })
 }
@@ -54,7 +55,7 @@ pub(super) fn is_awaited(
 fn is_due(transaction: &Transaction, question: Question, subject: &Digest) -> bool {
     question::is_of_level(transaction, question)
         && !question::is_answered(transaction, question, subject)
-        && (question != Question::Profile || is_another_kind(transaction, subject))
+        && (question.row().form != AnswerForm::Kind || is_another_kind(transaction, subject))
 }
 
 /// Whether the answer to a question would still be of use.
@@ -68,24 +69,38 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     if !is_asked(transaction, asked) {
         return;
     }
-    match asked.question {
-        Question::Refine => refined(transaction, asked, end),
-        Question::Profile => profiled(transaction, asked, end),
-        Question::Pass => assessed(transaction, asked, end),
-        _ => answered_in_words(transaction, asked, end),
+    match asked.question.row().form {
+        AnswerForm::Change => refined(transaction, asked, end),
+        AnswerForm::Kind => profiled(transaction, asked, end),
+        AnswerForm::Opinion => assessed(transaction, asked, end),
+        AnswerForm::Text | AnswerForm::Issues | AnswerForm::Score => {
+            noted(transaction, asked, end);
+        }
     }
 }
 
-fn answered_in_words(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
-    let read = |_: &Transaction, node: &Node| {
+/// Keeps an answer from which nothing follows but what people and those who change the plan are told.
+fn noted(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
+    let read = |transaction: &Transaction, node: &Node| {
+        if asked.question.row().form == AnswerForm::Issues {
+            let found = answer_forms::issues_of_all(&transaction.state, node)?;
+            let words = issues_in_short(&found.issues);
+            return Ok((KeptAnswer::Issues(found), words));
+        }
         let answer = answer_forms::text(node)?;
         let words = answer.text.clone();
-        Ok((answer, words))
+        Ok((KeptAnswer::Text(answer), words))
     };
     if let Some(read) = question::heard(transaction, asked, end, read) {
         let because = read.as_ref().err().cloned().unwrap_or_default();
-        let answer = read.ok().map(KeptAnswer::Text);
-        question::keep(transaction, asked, &because, Vec::new(), answer);
+        question::keep(transaction, asked, &because, Vec::new(), read.ok());
+    }
+}
+
+fn issues_in_short(issues: &[IssueRecord]) -> String {
+    match issues.len() {
+        1 => "1 issue".to_string(),
+        n => format!("{n} issues"),
     }
 }
 
@@ -95,12 +110,10 @@ fn assessed(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
     let read = |transaction: &Transaction, node: &Node| {
         let said = answer_forms::opinion(&transaction.state, node)?;
         let codes = codes(transaction, Some(&said));
-        let issues = match said.issues.len() {
-            0 => String::new(),
-            1 => "; 1 issue".to_string(),
-            n => format!("; {n} issues"),
+        let words = match said.issues.as_slice() {
+            [] => codes.join(", "),
+            issues => format!("{}; {}", codes.join(", "), issues_in_short(issues)),
         };
-        let words = codes.join(", ") + &issues;
         Ok(((said, codes), words))
     };
     let Some(read) = question::heard(transaction, asked, end, read) else {

@@ -18,7 +18,8 @@ use descent_core::{
     measure::granted,
     search,
     state::{
-        AnswerRecord, Binding, EntryKind, Fragment, IssueRecord, PassAnswer, Question, TryEnd,
+        AnswerRecord, Binding, EntryKind, Fragment, IssueRecord, Moment, PassAnswer, Question,
+        TryEnd,
         record::{EvidenceRecord, RefutedEntry, ReplanEntry},
     },
     world::World,
@@ -259,10 +260,16 @@ fn result<'w>(world: &'w World, id: &AtomId) -> Option<&'w Binding> {
 
 // The opinion of whoever assessed a pass, and issues, for those who change the plan: advice, not proof.
 
-/// The newest opinion of a pass, for whoever changes the plan; empty where nobody gave one.
+/// What is said of the pass, for those who change the plan; empty where nobody said anything.
 pub(super) fn said(world: &World) -> String {
-    let said = world.state.run.kept(Question::Pass).and_then(AnswerRecord::opinion);
-    said.map(lines).unwrap_or_default()
+    let kept = Question::at(Moment::DeadEnd).filter_map(|question| world.state.run.kept(question));
+    let told = |one: &AnswerRecord| match one.opinion() {
+        Some(said) => lines(said),
+        None => one.text().map_or_else(String::new, |said| {
+            format!("- {}: {}\n", one.question.word(), in_a_line(&said.text, SAID_BYTES_MAX))
+        }),
+    };
+    kept.map(told).collect()
 }
 
 fn lines(said: &PassAnswer) -> String {
