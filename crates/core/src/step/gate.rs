@@ -10,7 +10,7 @@ use alloc::{
 };
 
 use super::{
-    plan_report::{PlanReport, announce, report},
+    plan_report::{announce, mark, report},
     planning,
     question::{self, UNPAID},
     transaction::Transaction,
@@ -21,12 +21,12 @@ use crate::{
     doc::Node,
     event::{ConsultEnd, Event},
     graph::unjudged::{self, UnjudgedPlan},
-    id::AtomId,
+    id::{AgentName, AtomId},
     profile,
     search::ranking,
     state::{
-        ADVISORIES_MAX, Consult, ISSUES_MAX, IssueRecord, JudgedBy, JudgedMark, JudgingLevel,
-        Question, Role, Task,
+        ADVISORIES_MAX, AnswerRecord, Consult, ISSUES_MAX, IssueRecord, IssuesAnswer, JudgedBy,
+        JudgingLevel, Question, Role, Task,
         atom::{AttentionCause, AttentionMark},
     },
 };
@@ -78,14 +78,14 @@ pub(super) fn is_asked(transaction: &Transaction, consult: &Consult) -> bool {
 pub(super) fn ask(transaction: &mut Transaction, plan: &UnjudgedPlan) {
     if !question::is_of_level(transaction, Question::Plan) {
         // A person said meanwhile that nobody is to be asked.
-        let by_rules = PlanReport { by: JudgedBy::Code, ..nobody("") };
-        return open(transaction, plan, by_rules);
+        return open(transaction, plan, None, Ok(IssuesAnswer::default()));
     }
     let Some(agent) = transaction.session.agents.in_role(Question::Plan).cloned() else {
-        return open(transaction, plan, nobody("no agent is configured for it"));
+        let why = "no agent is configured for it".to_string();
+        return open(transaction, plan, None, Err(why));
     };
     if !usage::can_pay(transaction, Question::Plan, &agent) {
-        return open(transaction, plan, nobody(UNPAID));
+        return open(transaction, plan, None, Err(UNPAID.to_string()));
     }
     let subject = plan.subject.clone();
     let of_plan = question::of_plan(transaction, Question::Plan, agent, subject);
@@ -100,35 +100,21 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let read = |_: &Transaction, node: &Node| {
         Ok((answer_forms::issues(node, |id| plan.is_of_it(id))?, String::new()))
     };
-    let Some(read) = question::heard(transaction, asked, end, read) else {
-        return;
-    };
-    let judged = match read {
-        Ok(found) => PlanReport {
-            by: JudgedBy::Model,
-            agent: Some(asked.agent.clone()),
-            issues: found.issues,
-            unplaced: found.unplaced,
-            because: String::new(),
-        },
-        Err(why) => PlanReport { agent: Some(asked.agent.clone()), ..nobody(&why) },
-    };
-    open(transaction, &plan, judged);
-}
-
-fn nobody(why: &str) -> PlanReport {
-    PlanReport {
-        by: JudgedBy::Nobody,
-        agent: None,
-        issues: Vec::new(),
-        unplaced: 0,
-        because: why.to_string(),
+    if let Some(read) = question::heard(transaction, asked, end, read) {
+        open(transaction, &plan, Some(asked.agent.clone()), read);
     }
 }
 
-/// Opens the gate. A plan with heavy issues is planned again first, if its step has a round left. It stays, and is tried
-/// when the new one has failed.
-fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanReport) {
+/// Opens the gate: what an agent found, or why none looked. A plan with heavy issues is planned again first, if its step
+/// has a round left. It stays, and is tried when the new one has failed.
+fn open(
+    transaction: &mut Transaction,
+    plan: &UnjudgedPlan,
+    agent: Option<AgentName>,
+    read: Result<IssuesAnswer, String>,
+) {
+    let because = read.as_ref().err().cloned().unwrap_or_default();
+    let mut found = read.unwrap_or_default();
     let known = question::kept(transaction, Question::Plan);
     let known = known.filter(|report| report.subject == plan.subject);
     let rules: Vec<IssueRecord> = known.map_or_else(Vec::new, |report| report.issues().to_vec());
@@ -136,22 +122,18 @@ fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanRepo
         let is_same = |rule: &IssueRecord| rule.location == one.location && rule.kind == one.kind;
         !rules.iter().any(is_same)
     };
-    judged.issues.retain(is_new);
-    judged.issues.extend(rules.iter().cloned());
-    judged.issues.sort_by_key(|one| one.severity.rank());
-    judged.issues.truncate(ISSUES_MAX);
-    let is_heavy = judged.issues.iter().any(|one| one.severity.is_heavy());
-    let again = is_heavy && judged.by == JudgedBy::Model && may_plan_again(transaction, plan);
-    let mark = JudgedMark {
-        by: judged.by,
-        at: transaction.at().into(),
-        issues: u32::try_from(judged.issues.len()).unwrap_or(u32::MAX),
-        because: judged.because.clone(),
-        found: if again { judged.issues.clone() } else { Vec::new() },
-        extra: Default::default(),
-    };
+    found.issues.retain(is_new);
+    found.issues.extend(rules.iter().cloned());
+    found.issues.sort_by_key(|one| one.severity.rank());
+    found.issues.truncate(ISSUES_MAX);
+    let is_heavy = found.issues.iter().any(|one| one.severity.is_heavy());
+    let (atom, subject) = (&plan.atom, plan.subject.clone());
+    let report = AnswerRecord { agent, because, ..report(transaction, atom, subject, found) };
+    let is_model = report.by() == JudgedBy::Model;
+    let again = is_heavy && is_model && may_plan_again(transaction, plan);
+    let mark = mark(&report, again);
     match plan.step {
-        Some(_) => transaction.change_plan(&plan.atom, |step| {
+        Some(_) => transaction.change_plan(atom, |step| {
             if let Some(fragment) = step.in_force_mut() {
                 fragment.unjudged = false;
                 fragment.judged = Some(mark);
@@ -163,14 +145,14 @@ fn open(transaction: &mut Transaction, plan: &UnjudgedPlan, mut judged: PlanRepo
             }
         }),
     }
-    announce(transaction, &plan.atom, &judged, again);
+    announce(transaction, &report, again);
     if !again {
-        advise(transaction, &judged.issues);
-        if judged.by == JudgedBy::Model {
-            mark_tasks(transaction, marks(&judged.issues));
+        advise(transaction, report.issues());
+        if is_model {
+            mark_tasks(transaction, marks(report.issues()));
         }
     }
-    report(transaction, &plan.atom, plan.subject.clone(), judged);
+    transaction.run().judging_mut().keep(report);
     if let Some(step) = plan.step.filter(|_| again) {
         planning::refine(transaction, step);
     }

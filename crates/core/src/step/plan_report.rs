@@ -7,42 +7,22 @@ use alloc::{string::String, vec::Vec};
 use super::transaction::Transaction;
 use crate::{
     event::Event,
-    id::{AgentName, AtomId, Digest},
+    id::{AtomId, Digest},
     profile,
     state::{
-        AnswerRecord, Fragment, IssueRecord, IssuesAnswer, JudgedBy, JudgedMark, JudgingLevel,
-        KeptAnswer, Question,
+        AnswerRecord, Fragment, IssueRecord, IssuesAnswer, JudgedMark, JudgingLevel, KeptAnswer,
+        Question,
     },
 };
 
-/// Who looked at a plan, and what they found.
-pub(super) struct PlanReport {
-    pub(super) by: JudgedBy,
-    pub(super) agent: Option<AgentName>,
-    pub(super) issues: Vec<IssueRecord>,
-    pub(super) unplaced: u32,
-    pub(super) because: String,
-}
-
-/// Notes what the rules found, and closes the gate before a new plan where an agent is to look at it too.
-pub(super) fn begin(transaction: &Transaction, fragment: &mut Fragment, issues: usize) {
+/// Closes the gate before a new plan where an agent is to look at it too. It opens at once, and says so, where no agent can
+/// be asked.
+pub(super) fn begin(transaction: &Transaction, fragment: &mut Fragment, issues: &[IssueRecord]) {
     let level = profile::judging(&transaction.state);
-    if level == JudgingLevel::Off {
-        return;
-    }
-    // The gate opens at once, and says so, where no agent can be asked.
-    if level.asks() {
-        fragment.unjudged = true;
-        return;
-    }
-    fragment.judged = Some(JudgedMark {
-        by: JudgedBy::Code,
-        at: transaction.at().into(),
-        issues: u32::try_from(issues).unwrap_or(u32::MAX),
-        because: String::new(),
-        found: Vec::new(),
-        extra: Default::default(),
-    });
+    let by_rules = IssuesAnswer::of(issues.to_vec());
+    let report = report(transaction, &AtomId::default(), Digest::default(), by_rules);
+    fragment.unjudged = level.asks();
+    fragment.judged = (level == JudgingLevel::Code).then(|| mark(&report, false));
 }
 
 /// Keeps the report of the rules on a new plan.
@@ -52,58 +32,64 @@ pub(super) fn note(
     subject: Digest,
     issues: Vec<IssueRecord>,
 ) {
-    if profile::judging(&transaction.state) == JudgingLevel::Off {
-        return;
+    if profile::judging(&transaction.state) != JudgingLevel::Off {
+        let report = report(transaction, atom, subject, IssuesAnswer::of(issues));
+        if !report.issues().is_empty() {
+            announce(transaction, &report, false);
+        }
+        transaction.run().judging_mut().keep(report);
     }
-    let judged =
-        PlanReport { by: JudgedBy::Code, agent: None, issues, unplaced: 0, because: String::new() };
-    if !judged.issues.is_empty() {
-        announce(transaction, atom, &judged, false);
-    }
-    report(transaction, atom, subject, judged);
 }
 
+/// A report of rules alone.
 pub(super) fn report(
-    transaction: &mut Transaction,
+    transaction: &Transaction,
     atom: &AtomId,
     subject: Digest,
-    judged: PlanReport,
-) {
-    let found = IssuesAnswer { unplaced: judged.unplaced, ..IssuesAnswer::of(judged.issues) };
-    let record = AnswerRecord {
+    found: IssuesAnswer,
+) -> AnswerRecord {
+    AnswerRecord {
         question: Question::Plan,
         atom: Some(atom.clone()),
         subject,
-        agent: judged.agent,
+        agent: None,
         pass: transaction.state.run.pass,
         at: transaction.at().into(),
-        because: judged.because,
+        because: String::new(),
         codes: Vec::new(),
         answer: Some(KeptAnswer::Issues(found)),
         extra: Default::default(),
-    };
-    transaction.run().judging_mut().keep(record);
+    }
 }
 
-pub(super) fn announce(
-    transaction: &mut Transaction,
-    atom: &AtomId,
-    judged: &PlanReport,
-    again: bool,
-) {
+pub(super) fn mark(report: &AnswerRecord, again: bool) -> JudgedMark {
+    JudgedMark {
+        by: report.by(),
+        at: report.at.clone(),
+        issues: u32::try_from(report.issues().len()).unwrap_or(u32::MAX),
+        because: report.because.clone(),
+        found: if again { report.issues().to_vec() } else { Vec::new() },
+        extra: Default::default(),
+    }
+}
+
+pub(super) fn announce(transaction: &mut Transaction, report: &AnswerRecord, again: bool) {
+    let Some(KeptAnswer::Issues(found)) = &report.answer else {
+        return;
+    };
     let count = |rank: usize| {
-        let issues = judged.issues.iter();
+        let issues = found.issues.iter();
         issues.filter(|one| one.severity.rank() == rank).count()
     };
     transaction.announce(Event::Judged {
-        atom: atom.clone(),
-        by: judged.by,
-        agent: judged.agent.clone(),
+        atom: report.atom.clone().unwrap_or_default(),
+        by: report.by(),
+        agent: report.agent.clone(),
         high: count(0),
         medium: count(1),
         low: count(2),
-        unplaced: judged.unplaced,
+        unplaced: found.unplaced,
         again,
-        because: judged.because.clone(),
+        because: report.because.clone(),
     });
 }

@@ -29,7 +29,7 @@ use crate::{
         ranking::{self, Round},
     },
     state::{
-        Atom, EntryKind, FailureClass, Intent, PlanningStep,
+        Atom, EntryKind, FailureClass, Intent, IssueRecord, PlanningStep,
         record::{PlanEntry, RefineEntry},
     },
 };
@@ -104,7 +104,8 @@ fn materialise(
     }
     repair::count_success(transaction, intent);
     let AcceptedFragment { atoms, mut fragment, issues, in_spite_of } = taken;
-    plan_report::begin(transaction, &mut fragment, issues.len());
+    let issues: Vec<IssueRecord> = issues.iter().map(Issue::record).collect();
+    plan_report::begin(transaction, &mut fragment, &issues);
     let ids = fragment.parts.clone();
     let parts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let count = atoms.len();
@@ -131,7 +132,6 @@ fn materialise(
         differs,
         in_spite_of,
     });
-    let issues = issues.iter().map(Issue::record).collect();
     let made = transaction
         .plan_of(&intent.atom)
         .and_then(|plan| plan.fragments().find(|one| one.attempt == intent.id));
