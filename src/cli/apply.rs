@@ -7,16 +7,12 @@ use clap::Args;
 use descent_core::state::Workspace;
 use serde::Serialize;
 
-use super::{End, context::Context};
+use super::{Context, End, Failure, exit, phrase, quoted};
 use crate::render;
 use descent_engine::ops::{
     self,
     diff::DiffReport,
     result::{self, ApplyReport, ApplyTarget, ResultSource, ResultTree},
-};
-use descent_system::{
-    failure::{Failure, exit, quoted},
-    phrase,
 };
 use descent_workspace::git::{ApplyOutcome, BranchOutcome, FileLines};
 

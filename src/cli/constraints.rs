@@ -11,8 +11,7 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{End, context::Context};
-use descent_system::{failure::Failure, phrase};
+use super::{Context, End, Failure, phrase};
 
 /// A longer value widens only its own row.
 const VALUE_WIDTH_MAX: usize = 20;

@@ -5,13 +5,12 @@ use std::{io::IsTerminal, path::PathBuf};
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::{End, Global, ask};
-use crate::render::{self, Out, Page};
+use super::{End, Failure, Global, Out, Page, ask, exit, quoted, render};
 use descent_engine::{events::EventLine, ops};
 use descent_process::{detached, timeouts, tool};
 use descent_store::{LoadedState, StatePlace, Store, StoreError};
 use descent_system::{
-    failure::{Failure, Lack, exit, lack_at_start, quoted},
+    failure::{Lack, lack_at_start},
     files::private,
     signal::{self, Signal, Signals},
 };

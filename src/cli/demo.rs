@@ -17,16 +17,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    End, ask,
-    context::{ALIGN, Context, interruptible},
+    ALIGN, Context, End, Failure, Line, Meaning, Page, ask, exit, interruptible, quoted, render,
 };
-use crate::render::{self, Line, Meaning, Page};
 use descent_agent::config::program::{ProgramLook, find_program};
 use descent_process::tool::{self, Tool, ToolError, ToolOutput};
-use descent_system::{
-    failure::{Failure, exit, quoted},
-    files,
-};
+use descent_system::files;
 use descent_workspace::git::{Git, GitError};
 
 /// Variables that are passed on; HOME and all else of the person's is not.

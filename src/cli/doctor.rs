@@ -4,11 +4,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{ALIGN, Context},
-};
-use crate::render::{Line, Meaning, Page};
+use super::{ALIGN, Context, End, Failure, Line, Meaning, Page, exit, phrase};
 use descent_engine::ops::{
     self,
     clean::CleanReport,
@@ -16,10 +12,6 @@ use descent_engine::ops::{
 };
 use descent_process::programs;
 use descent_store::StatePlace;
-use descent_system::{
-    failure::{Failure, exit},
-    phrase,
-};
 use descent_workspace::{Leftover, LeftoverPlace};
 
 /// Columns of the page.

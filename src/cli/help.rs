@@ -9,9 +9,7 @@ use clap::{
 };
 use descent_core::doc::suggest;
 
-use super::Cli;
-use crate::render::{self, Line, Meaning, Page};
-use descent_system::failure::{Failure, quoted};
+use super::{Cli, Failure, Line, Meaning, Page, quoted, render};
 
 /// Columns of the help.
 const WIDTH: usize = 80;

@@ -15,10 +15,9 @@ use std::{
 
 use descent_core::id::UnixMillis;
 
-use super::context::Context;
-use crate::render::{self, Line, Meaning, area};
+use super::{Context, Line, Meaning, clock, phrase, render};
+use crate::render::area;
 use descent_engine::{heartbeat::work::WorkShared, ops::evaluate::CheckStart};
-use descent_system::{clock, phrase};
 
 /// It is drawn again so often: the seconds shown go on, and news wait no longer.
 const PAUSE: Duration = Duration::from_millis(200);

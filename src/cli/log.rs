@@ -14,15 +14,13 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{
-    End,
-    context::Context,
+    Context, End, Failure, clock,
     timeline::{self, Point, Timeline},
     why,
 };
 use crate::render;
 use descent_engine::ops;
 use descent_store::{Commit, evidence};
-use descent_system::{clock, failure::Failure};
 
 #[derive(Debug, Args)]
 pub struct LogArgs {

@@ -10,13 +10,8 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{ALIGN, Context, runtime},
-};
-use crate::render::{Line, Meaning, Page};
+use super::{ALIGN, Context, End, Failure, Line, Meaning, Page, clock, phrase, runtime};
 use descent_engine::ops::memory::{self, ProjectLessons};
-use descent_system::{clock, failure::Failure, phrase};
 
 /// Columns of an id, of a kind and of an age.
 const ID_WIDTH: usize = 6;

@@ -15,17 +15,12 @@ use descent_core::{
 use descent_migrate::{Additions, Fate, Host, Item, Migration};
 use serde::Serialize;
 
-use super::{End, context::Context};
-use crate::render::{self, Line, Meaning, Page};
+use super::{Context, End, Failure, Line, Meaning, Page, exit, phrase, quoted, render};
 use descent_engine::{
     ops::{self, align, file_faults::ValidateReport, trust},
     plan_file::{self, Notation, PlanFile},
 };
 use descent_store::{self as store, StatePlace, Store, StoreError};
-use descent_system::{
-    failure::{Failure, exit, quoted},
-    phrase,
-};
 
 const HOST: Host = Host { yaml: plan_file::yaml_below, pattern_faults: store::pattern_faults };
 /// The usual path of the AoT loop's state.

@@ -15,16 +15,10 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{End, context::Context};
-use crate::{
-    render,
-    render::{Line, Meaning, Page},
-};
+use super::{Context, End, Failure, Line, Meaning, Page, exit, phrase};
+use crate::render;
 use descent_engine::ops;
-use descent_system::{
-    failure::{Failure, exit},
-    phrase, secrets,
-};
+use descent_system::secrets;
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {

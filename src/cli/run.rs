@@ -16,13 +16,12 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{
-    End, align,
+    Context, End, Failure, Page, align,
     apply::{self, ApplyArgs},
-    constraints,
-    context::{Context, interruptible, runtime, signals},
+    clock, constraints, exit, interruptible,
     live::LiveArea,
+    render, runtime, signals,
 };
-use crate::render::{self, Page};
 use descent_agent::config::{self, Config, ConfigError, resolve};
 use descent_engine::ops::{
     self,
@@ -32,10 +31,6 @@ use descent_engine::ops::{
 };
 use descent_process::detached;
 use descent_store::{Store, evidence};
-use descent_system::{
-    clock,
-    failure::{Failure, exit},
-};
 use descent_workspace::{self as workspace, Checkout, Workspaces, Worktrees};
 
 #[derive(Debug, Args)]

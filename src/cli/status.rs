@@ -11,11 +11,10 @@ use descent_core::{
 use serde_json::json;
 
 use super::{
-    End, constraints,
-    context::{ALIGN, Context, bound_of_start, surroundings},
-    run,
+    ALIGN, Context, End, Failure, Line, Meaning, Page, clock, constraints, context::bound_of_start,
+    exit, phrase, render, run, surroundings,
 };
-use crate::render::{self, Line, Meaning, Page, StatusNote};
+use crate::render::StatusNote;
 use descent_engine::{
     heartbeat,
     ops::{
@@ -25,11 +24,6 @@ use descent_engine::{
     },
 };
 use descent_store::Store;
-use descent_system::{
-    clock,
-    failure::{Failure, exit},
-    phrase,
-};
 use descent_workspace as workspace;
 
 #[derive(Debug, Args)]

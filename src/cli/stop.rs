@@ -9,18 +9,13 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{ALIGN, Context, surroundings},
-    status,
-};
+use super::{ALIGN, Context, End, Failure, exit, status, surroundings};
 use descent_engine::ops::{
     self,
     liveness::observe,
     stop::{StopOutcome, StopProof, StopRequest},
 };
 use descent_store::Store;
-use descent_system::failure::{Failure, exit};
 
 #[derive(Debug, Args)]
 pub struct StopArgs {

@@ -13,17 +13,9 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{Context, surroundings},
-    help,
-};
+use super::{Context, End, Failure, clock, exit, help, surroundings};
 use crate::render;
 use descent_store::{Commit, History, LoadedState, Store};
-use descent_system::{
-    clock,
-    failure::{Failure, exit},
-};
 
 /// The present state, and all that is kept of earlier ones.
 pub(super) struct Timeline {

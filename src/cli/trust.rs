@@ -12,11 +12,8 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{Context, runtime},
-};
-use crate::render::{self, Bounds};
+use super::{Context, End, Failure, clock, exit, phrase, render, runtime};
+use crate::render::Bounds;
 use descent_agent::config::Config;
 use descent_engine::{
     events::EventLine,
@@ -24,11 +21,6 @@ use descent_engine::{
         Client,
         trust::{self, TrustQuestion, TrustTarget},
     },
-};
-use descent_system::{
-    clock,
-    failure::{Failure, exit},
-    phrase,
 };
 
 /// The most that a refusal shows.

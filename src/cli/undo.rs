@@ -9,17 +9,13 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{End, context::Context, timeline::Timeline};
+use super::{Context, End, Failure, exit, phrase, quoted, timeline::Timeline};
 use descent_agent::config;
 use descent_engine::ops::{
     self,
     undo::{NothingToUndo, UndoReport},
 };
 use descent_store::Commit;
-use descent_system::{
-    failure::{Failure, exit, quoted},
-    phrase,
-};
 
 #[derive(Debug, Args)]
 #[command(

@@ -12,17 +12,13 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{
-    End,
-    context::{Context, interruptible, surroundings},
-    live::drawn,
-    run,
+    Context, End, Failure, Line, Meaning, Page, exit, interruptible, live::drawn, render, run,
+    surroundings,
 };
-use crate::render::{self, Line, Meaning, Page};
 use descent_engine::ops::{
     self,
     evaluate::{self, CheckBench},
 };
-use descent_system::failure::{Failure, exit};
 use descent_workspace::{Checkout, Workspaces};
 
 #[derive(Debug, Args)]

@@ -13,16 +13,12 @@ use descent_core::{
     world::World,
 };
 
-use super::{End, context::Context, run};
+use super::{Context, End, Failure, Page, clock, exit, run};
 use crate::{
     render,
-    render::{Page, area, event as event_lines},
+    render::{area, event as event_lines},
 };
 use descent_engine::ops::watch::{Lookout, WatchReport};
-use descent_system::{
-    clock,
-    failure::{Failure, exit},
-};
 
 /// The time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);

@@ -12,11 +12,7 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{Context, surroundings},
-    timeline::event_line,
-};
+use super::{Context, End, Failure, clock, phrase, surroundings, timeline::event_line};
 use crate::render;
 use descent_agent::config;
 use descent_engine::{
@@ -24,7 +20,6 @@ use descent_engine::{
     ops::output::{AttemptOutput, OutputSource, PromptReport},
 };
 use descent_store::{Commit, evidence};
-use descent_system::{clock, failure::Failure, phrase};
 use descent_workspace as workspace;
 
 #[derive(Debug, Args)]

@@ -15,17 +15,10 @@ use super::{
     FOOT, FindingsWatch, PAGE,
     scene::{OpenPage, WatchHistory, output_rows},
 };
-use crate::{
-    cli::{
-        End, ask,
-        context::{Context, runtime, signals},
-        steer::UNCHANGED,
-    },
-    render::{
-        Line, Meaning,
-        watch::{PASTED, Screen, Theme, draw, draw_page},
-    },
+use crate::cli::{
+    Context, End, Failure, Line, Meaning, ask, clock, phrase, runtime, signals, steer::UNCHANGED,
 };
+use crate::render::watch::{PASTED, Screen, Theme, draw, draw_page};
 use descent_engine::ops::{
     self,
     steer::{AnswerRequest, SteeringOrder},
@@ -34,7 +27,7 @@ use descent_engine::ops::{
 };
 use descent_process::editor;
 use descent_store::Store;
-use descent_system::{clock, failure::Failure, phrase, signal::Signal};
+use descent_system::signal::Signal;
 
 /// How long a key is waited for; then it is looked again.
 const WAIT: Duration = Duration::from_millis(100);
