@@ -6,10 +6,9 @@ use std::{ops::ControlFlow, path::Path};
 use clap::Args;
 use descent_core::{
     audit::{self, AuditCode},
-    doc::Node,
     event::Reason,
     id::{RunId, Serial},
-    state::{Run, RunStatus, fields::DurationText},
+    state::{Run, RunStatus, fields::DurationText, final_result::FinalResultRecord},
     step::run_end,
     view::{self, Surroundings},
 };
@@ -174,8 +173,8 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
         return context.out.json(&result_json(report));
     }
     let ending = &report.ending;
-    let result = run_end::last_result(&ending.world);
-    let result = result.map_or_else(Node::null, |result| result.node());
+    // Whoever ended without a result came to another end before.
+    let Some(result) = run_end::last_result(&ending.world) else { return };
     let path = report.path().map(|path| path.display().to_string());
     let lies_at = |one: &_| Some(evidence::find(&report.place, one)?.display().to_string());
     let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
@@ -258,8 +257,8 @@ pub(super) fn code_of(run: &Run) -> u8 {
 pub(super) struct ResultOutput<'a> {
     schema: &'static str,
     #[serde(flatten)]
-    #[cfg_attr(test, schemars(with = "descent_core::state::final_result::FinalResultRecord"))]
-    result: &'a Node,
+    #[cfg_attr(test, schemars(with = "FinalResultRecord"))]
+    result: Option<&'a FinalResultRecord>,
     /// The commit of the ending.
     serial: Serial,
     /// The kinds of findings of the auditor, with the number of cases of each.
@@ -273,21 +272,16 @@ struct FoundOutput {
     count: u64,
 }
 
-/// Findings in the state alone: the journal may be long.
-fn found(report: &RunReport) -> Vec<FoundOutput> {
-    let audited = audit::audit(&report.ending.world).into_iter();
-    audited.map(|one| FoundOutput { code: one.code, count: one.count }).collect()
-}
-
 fn result_json(report: &RunReport) -> serde_json::Value {
-    let state = &report.ending.world.facts.state;
-    let result = run_end::last_result(&report.ending.world);
-    let result = result.map_or_else(Node::null, |result| result.node());
+    let world = &report.ending.world;
+    let result = run_end::last_result(world);
+    // In the state alone: the journal may be long.
+    let findings = audit::audit(world).into_iter();
     let output = ResultOutput {
         schema: "descent/result/1",
-        result: &result,
-        serial: state.serial,
-        findings: found(report),
+        result: result.as_ref(),
+        serial: world.state.serial,
+        findings: findings.map(|one| FoundOutput { code: one.code, count: one.count }).collect(),
     };
     let mut value = serde_json::to_value(&output).unwrap_or_default();
     let workspace = value.get_mut("workspace");

@@ -4,7 +4,7 @@ use descent_core::{
     doc::Node,
     event::{Clarity, Event},
     id::UnixMillis,
-    state::{SideFile, Try, atom::Rest, record::Choices, side::LiesAt},
+    state::{SideFile, Try, atom::Rest, side::LiesAt},
     view::why::{Asking, AttemptView, Why},
 };
 
@@ -13,7 +13,9 @@ use super::{
     event::{behind, bracketed, describe_record},
     field,
     issues::{self, meaning_of},
-    line, listed, since, status, time,
+    line, listed,
+    result::pairs,
+    since, status, time,
 };
 
 /// Lines at most of an attempt's or a check's output, from its end.
@@ -162,12 +164,6 @@ fn about(page: &mut Page, why: &Why) {
         let words = format!("{whose} does not merge: {paths}");
         page.push(label("conflict").plain(words).dim(look));
     }
-}
-
-/// Choices as `auth = jwt, db = sqlite`.
-fn pairs(choices: &Choices) -> String {
-    let pairs = choices.iter().map(|(group, choice)| format!("{group} = {choice}"));
-    pairs.collect::<Vec<_>>().join(", ")
 }
 
 /// Whether it is set aside in a context, and until when.

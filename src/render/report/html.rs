@@ -6,12 +6,16 @@
 
 use std::{collections::BTreeMap, fmt::Write as _};
 
-use descent_core::view::report::{AtomReport, Report};
+use descent_core::view::{
+    graph::NodeView,
+    report::{AtomReport, Report},
+};
 
 use super::{
     escaped, flat, look_of,
     outline::{Item, Piece, Section, outline},
 };
+use crate::render::graph::waits;
 
 /// Items at most of a section.
 const ITEMS_MAX: usize = 5_000;
@@ -171,15 +175,12 @@ impl<'a> Boxes<'a> {
             parent.map_or(&mut boxes.roots, |above| &mut boxes.kids[above]).push(place);
         }
         // A wait between atoms is one between the members of the innermost group around both.
-        let waits = atoms.iter().enumerate().flat_map(|(place, atom)| {
-            let deps = atom.node.depends_on.iter().filter_map(|id| places.get(id.as_str()));
-            deps.map(move |dep| (*dep, place)).collect::<Vec<_>>()
-        });
+        let nodes: Vec<&NodeView> = atoms.iter().map(|atom| &atom.node).collect();
         let beside = |(from, to): (usize, usize)| {
             let mut pairs = paths[from].iter().copied().zip(paths[to].iter().copied());
             pairs.find(|(one, other)| one != other)
         };
-        let beside: Vec<(usize, usize)> = waits.filter_map(beside).collect();
+        let beside: Vec<(usize, usize)> = waits(&nodes).into_iter().filter_map(beside).collect();
         // Groups may wait for one another in a ring: no column is beyond the number of atoms.
         for _ in 0..atoms.len() {
             let mut is_settled = true;

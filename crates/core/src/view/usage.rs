@@ -15,7 +15,7 @@ use crate::{
     doc::Node,
     id::{AgentName, AtomId},
     measure::RunBound,
-    state::{AgentSpent, AgentWait, FreeValue, State, Usage, fields::Findings},
+    state::{AgentSpent, AgentWait, FreeValue, State, Usage},
     wording::KeptBudget,
     world::{AgentTable, World},
 };
@@ -130,14 +130,6 @@ pub fn by_agent(rows: &[AgentSpent]) -> Vec<AgentUsageView> {
         usage: UsageView::of(&usage).unwrap_or_default(),
     };
     agents.into_iter().map(view).collect()
-}
-
-/// The agents of a final result, as it was written.
-pub fn of_result(result: &Node) -> Vec<AgentUsageView> {
-    let rows = result.get("spent_by_agent").and_then(Node::as_array);
-    let rows = rows.unwrap_or_default().iter();
-    let rows = rows.filter_map(|row| AgentSpent::read(row, "", &mut Findings::default()));
-    by_agent(&rows.collect::<Vec<_>>())
 }
 
 /// The bound of the remaining work; decimal strings above 2^64.
