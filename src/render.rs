@@ -83,6 +83,13 @@ impl Out {
         }
     }
 
+    /// Prints these lines, whole; without any nothing.
+    pub fn lines(self, lines: impl IntoIterator<Item = Line>) {
+        let mut page = Page::new(usize::MAX);
+        page.extend(lines);
+        self.page(&page);
+    }
+
     /// The columns of a page.
     pub fn width(self) -> usize {
         let is_terminal = StandardStream::Output.is_terminal();

@@ -42,9 +42,7 @@ enum ReportFormat {
 }
 
 pub(super) fn report(context: &Context, flags: &ReportArgs) -> Result<End, Failure> {
-    let mut store = context.store()?;
-    let loaded = store.read()?;
-    context.warn(&store, &loaded);
+    let (store, loaded) = context.read()?;
     if flags.audit {
         let world = World::new(loaded.state.clone());
         return Ok(print_audit(context, &world, flags.exit_code));

@@ -1,7 +1,7 @@
 //! `descent run`: starts the loop, or resumes it, and ends with one typed result. Also the run in a process of its own
 //! (`--detach`), and `descent wait`.
 
-use std::{ops::ControlFlow, path::Path};
+use std::ops::ControlFlow;
 
 use clap::Args;
 use descent_core::{
@@ -21,7 +21,7 @@ use super::{
     live::LiveArea,
     render, runtime, signals,
 };
-use descent_agent::config::{self, Config, ConfigError, resolve};
+use descent_agent::config::{self, Config, resolve};
 use descent_engine::ops::{
     self,
     detach::{DetachOutcome, DetachedRun},
@@ -94,7 +94,8 @@ fn here(
 ) -> Result<End, Failure> {
     ops::ready(&mut store)?;
     let changes = constraints::changes(&flags.set)?;
-    let config = configured(&store.place().project, flags)?;
+    let config = config::load(&store.place().project)?;
+    let config = config.chosen_first(&resolve::of_flags(&flags.agent)?);
     // The clock is made first: its whole seconds are the runtime's.
     let clock = clock::real();
     let runtime = runtime()?;
@@ -128,12 +129,6 @@ fn here(
         runtime.block_on(notifier.tell_ending(&context.client(None), input));
     }
     end
-}
-
-/// The configuration, with the choices of the flags.
-fn configured(project: &Path, flags: &RunArgs) -> Result<Config, ConfigError> {
-    let choices = resolve::of_flags(&flags.agent)?;
-    Ok(config::load(project)?.chosen_first(&choices))
 }
 
 /// The command of the flag, else that of the configuration.
@@ -197,10 +192,8 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
 /// Names the things that a deciding verdict shared with other trees.
 pub(super) fn judged_where(page: &mut Page, workspaces: &Workspaces, which: Checkout) {
     let Some(trees) = workspaces.trees() else {
-        page.whole(
-            render::row("shared").plain("checked in place: there is no fresh checkout here"),
-        );
-        return;
+        let words = "checked in place: there is no fresh checkout here";
+        return page.whole(render::row("shared").plain(words));
     };
     for kept in trees.keeps() {
         let words = format!("{kept}: it may be left over from an earlier checkout");
@@ -324,14 +317,10 @@ fn detach(context: &Context, mut store: Store) -> Result<End, Failure> {
         DetachOutcome::Begun(begun) => begun,
         DetachOutcome::Signal(signal) => return Ok(End::Signal(signal)),
     };
-    let (pid, log) = (begun.pid, &begun.log);
-    let (run, serial) = (&begun.run, begun.serial);
+    let (run, pid, log, serial) = (&begun.run, begun.pid, &begun.log, begun.serial);
     let output = DetachOutput { schema: "descent/detach/1", run, pid, log, serial };
-    Ok(context.answer(&output, || {
-        format!(
-            "detached: the run is at work by itself (pid {pid})\n  log     {log}\nnext: descent wait"
-        )
-    }))
+    let head = format!("detached: the run is at work by itself (pid {pid})");
+    Ok(context.answer(&output, || format!("{head}\n  log     {log}\nnext: descent wait")))
 }
 
 #[derive(Debug, Args)]

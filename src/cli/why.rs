@@ -12,7 +12,7 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{Context, End, Failure, clock, phrase, surroundings, timeline::event_line};
+use super::{Context, End, Failure, Line, clock, phrase, surroundings, timeline::event_line};
 use crate::render;
 use descent_agent::config;
 use descent_engine::{
@@ -142,11 +142,7 @@ fn whole_text(
     if !render::is_for_eyes() {
         context.out.bytes(bytes);
     } else if !bytes.is_empty() {
-        let text = String::from_utf8_lossy(bytes);
-        let mut page = render::Page::new(usize::MAX);
-        let lines = text.lines().map(render::Line::of);
-        lines.for_each(|line| page.whole(line));
-        context.out.page(&page);
+        context.out.lines(String::from_utf8_lossy(bytes).lines().map(Line::of));
     }
     End::Code(0)
 }

@@ -358,7 +358,7 @@ impl<'a> Session<'a> {
 /// Asks the loop to end, and waits for nothing: the screen shows the end.
 fn stop(context: &Context, store: &mut Store) -> Result<String, Failure> {
     let request = StopRequest { kind: RequestKind::Stop, reason: None, waits: false };
-    let client = context.silent_client(Context::by());
+    let client = context.silent_client();
     Ok(match ops::stop::stop(&client, store, &request)? {
         StopOutcome::NothingRuns => "nothing runs".to_owned(),
         StopOutcome::Requested(_) | StopOutcome::Stopped(_) => "stop requested".to_owned(),
@@ -374,7 +374,7 @@ fn guide(
 ) -> Result<String, Failure> {
     let order =
         SteeringOrder { steering: Steering::Guide(words), atoms: vec![atom.clone()], reason: None };
-    let client = context.silent_client(Context::by());
+    let client = context.silent_client();
     Ok(match ops::steer::steer(&client, store, &order)? {
         Ok(_) => format!("{atom} is told in every further attempt"),
         Err(_) => UNCHANGED.to_owned(),
@@ -388,7 +388,7 @@ fn confirm(
     name: &str,
     holds: bool,
 ) -> Result<String, Failure> {
-    let client = context.silent_client(Context::by());
+    let client = context.silent_client();
     let loaded = ops::current(&client, store)?;
     let all = assertions::assertions(&loaded.state);
     let Some(assertion) = all.iter().find(|one| one.is_called(name)) else {
