@@ -117,7 +117,7 @@ fn past(commits: &[Commit], atom: &AtomId) -> Vec<render::StoryLine> {
 }
 
 pub(super) fn print_output(context: &Context, found: &AttemptOutput) -> End {
-    whole_text(context, found, note(found), &found.whole)
+    whole_text(context, found, Some(note(found)), &found.whole)
 }
 
 fn print_prompt(context: &Context, report: &PromptReport) -> End {
@@ -148,25 +148,21 @@ fn whole_text(
 }
 
 /// The words for a person beside the text.
-fn note(found: &AttemptOutput) -> Option<String> {
+fn note(found: &AttemptOutput) -> String {
     let attempt = &found.attempt;
     let is_running = found.ended == AttemptEnd::Running;
     match found.source {
         OutputSource::Log | OutputSource::Evidence if found.whole.is_empty() => {
-            Some(format!("{attempt} printed nothing{}", if is_running { " yet" } else { "" }))
+            format!("{attempt} printed nothing{}", if is_running { " yet" } else { "" })
         }
-        OutputSource::Log if is_running => {
-            Some(format!("{attempt} is in flight; so far it printed:"))
-        }
-        OutputSource::Log | OutputSource::Evidence => Some(format!("{attempt} printed:")),
+        OutputSource::Log if is_running => format!("{attempt} is in flight; so far it printed:"),
+        OutputSource::Log | OutputSource::Evidence => format!("{attempt} printed:"),
         OutputSource::Setup if is_running => {
-            Some(format!("{attempt} has printed nothing yet; `setup` printed before it:"))
+            format!("{attempt} has printed nothing yet; `setup` printed before it:")
         }
-        OutputSource::Setup => {
-            Some(format!("{attempt} printed nothing; `setup` printed before it:"))
-        }
+        OutputSource::Setup => format!("{attempt} printed nothing; `setup` printed before it:"),
         OutputSource::Excerpt => {
-            Some(format!("the whole output of {attempt} is gone; the state keeps this of it:"))
+            format!("the whole output of {attempt} is gone; the state keeps this of it:")
         }
     }
 }

@@ -98,11 +98,8 @@ pub(super) fn show(context: &Context, mut lookout: Lookout) -> Result<End, Failu
             session.is_changed = false;
             screen.draw(|frame| session.draw(frame, theme)).map_err(|error| lost(&error))?;
         }
-        let keys = match screen.typed(WAIT) {
-            Ok(keys) => keys,
-            // The terminal is gone.
-            Err(_) => return Ok(End::Signal(Signal::Hangup)),
-        };
+        // Without keys the terminal is gone.
+        let Ok(keys) = screen.typed(WAIT) else { return Ok(End::Signal(Signal::Hangup)) };
         let size = screen.size();
         session.is_changed |= size != drawn_at;
         drawn_at = size;
@@ -396,8 +393,6 @@ fn confirm(
     };
     let request = AnswerRequest { assertion, holds, reason: None };
     let word = if holds { "confirmed" } else { "denied" };
-    match ops::steer::confirm(&client, store, loaded, &request)? {
-        Ok(_) => Ok(format!("{word}: {name}")),
-        Err(_) => Ok(format!("{word} already: {name}")),
-    }
+    let is_news = ops::steer::confirm(&client, store, loaded, &request)?.is_ok();
+    Ok(format!("{word}{}: {name}", if is_news { "" } else { " already" }))
 }

@@ -217,8 +217,10 @@ impl<'a> Boxes<'a> {
             "plan" => "planned · ",
             _ => "all of · ",
         };
-        let kind = if node.is_group { " group" } else { "" };
-        let inside = node.is_group.then(|| self.row(&self.kids[place])).unwrap_or_default();
+        let (kind, inside) = match node.is_group {
+            true => (" group", self.row(&self.kids[place])),
+            false => ("", String::new()),
+        };
         format!(
             "<div class=\"box {look}{kind}{chosen}\"><b>{}</b><p>{}</p><small>{words}{}{tried}{}</small>{inside}</div>\n",
             escaped(&flat(node.id.as_str(), ABOUT_MAX)),

@@ -4,6 +4,7 @@
 //! Not here: how it is drawn (the shell), how the bound is counted (`measure`).
 
 use alloc::{
+    collections::BTreeMap,
     string::{String, ToString as _},
     vec::Vec,
 };
@@ -113,18 +114,13 @@ pub fn waits(state: &State) -> Vec<WaitView> {
 
 /// Agents in the order of their names, each with all its roles.
 pub fn by_agent(rows: &[AgentSpent]) -> Vec<AgentUsageView> {
-    let mut agents: Vec<(&AgentName, u64, Usage)> = Vec::new();
+    let mut agents: BTreeMap<&AgentName, (u64, Usage)> = BTreeMap::new();
     for row in rows {
-        match agents.iter_mut().find(|(agent, ..)| *agent == &row.agent) {
-            Some((_, attempts, usage)) => {
-                *attempts = attempts.saturating_add(row.attempts);
-                usage.add(&row.usage);
-            }
-            None => agents.push((&row.agent, row.attempts, row.usage.clone())),
-        }
+        let (attempts, usage) = agents.entry(&row.agent).or_default();
+        *attempts = attempts.saturating_add(row.attempts);
+        usage.add(&row.usage);
     }
-    agents.sort_by_key(|(agent, ..)| *agent);
-    let view = |(agent, attempts, usage): (&AgentName, u64, Usage)| AgentUsageView {
+    let view = |(agent, (attempts, usage)): (&AgentName, (u64, Usage))| AgentUsageView {
         agent: agent.clone(),
         attempts,
         usage: UsageView::of(&usage).unwrap_or_default(),

@@ -11,7 +11,7 @@ use super::usage::{UsageView, WaitView, waits};
 use crate::{
     desired::{DesiredWork, Work},
     event::Scope,
-    graph::NodeKind,
+    graph::{Ix, NodeKind},
     id::{AgentName, AtomId, AttemptId},
     measure,
     state::{Check, Consult, Intent, Role, State},
@@ -119,19 +119,14 @@ impl WorkView {
         let run = &world.state.run;
         let in_flight = run.in_flight.iter().take(ATTEMPTS_MAX);
         let attempts = in_flight.map(|intent| attempt(world, desired, intent, before));
-        let live = world.graph.atoms().filter(|x| world.active.is_live(*x));
-        let (mut resolved, mut all) = (0, 0);
-        for x in live {
-            all += 1;
-            resolved += usize::from(world.solved()[x]);
-        }
+        let live: Vec<Ix> = world.graph.atoms().filter(|x| world.active.is_live(*x)).collect();
         let budget = world.state.objective.constraints.budget.time.as_ref();
         let is_first = before.began.is_empty();
         Self {
             attempts: attempts.collect(),
             other: other(desired, now, before),
-            resolved,
-            all,
+            resolved: live.iter().filter(|x| world.solved()[**x]).count(),
+            all: live.len(),
             attempts_left: format!("{}", world.measure().attempts),
             active_ms: if is_first { run.spent.active.ms } else { before.active_ms },
             began: if is_first { now.into() } else { before.began.clone() },
@@ -293,8 +288,7 @@ fn about(state: &State, consult: &Consult) -> String {
     if let Some(about) = Consult::about_whole_plan(consult.role) {
         return about.to_owned();
     }
-    let leaves = state.objective.base_case.iter().flat_map(Check::leaves);
-    let mut asked = leaves.filter(|leaf| Some(leaf.key()) == consult.leaf);
-    let title = asked.next().map(|leaf| leaf.title());
-    title.unwrap_or_else(|| "the result".to_owned())
+    let mut leaves = state.objective.base_case.iter().flat_map(Check::leaves);
+    let asked = leaves.find(|leaf| Some(leaf.key()) == consult.leaf);
+    asked.map_or_else(|| "the result".to_owned(), |leaf| leaf.title())
 }
