@@ -94,7 +94,7 @@ pub struct SideFileView {
     pub path: Option<String>,
 }
 
-/// What is known of an atom in a context.
+/// The attempts of an atom in one context, if there were any.
 fn tried_in<'w>(world: &'w World, atom: &AtomId, context: Option<&Digest>) -> Option<&'w Try> {
     let mut tries = search::tries(&world.state, atom).iter();
     tries.find(|tried| Some(&tried.context) == context)
