@@ -35,9 +35,13 @@ use clap::{Args, ColorChoice, CommandFactory, FromArgMatches, Parser, Subcommand
 
 use descent_core::change::Steering;
 
-use crate::render::{self, Out};
+// The names that most commands need: each file below takes them from here.
+use crate::render::{self, Line, Meaning, Out, Page};
+use context::{ALIGN, Context, interruptible, runtime, signals, surroundings};
 use descent_system::{
+    clock,
     failure::{Failure, exit, quoted},
+    phrase,
     signal::{self, Signal},
 };
 
@@ -209,7 +213,7 @@ fn repeat_place(global: &Global) {
 
 fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
     repeat_place(&cli.global);
-    let context = context::Context::new(&cli.global, out, name)?;
+    let context = Context::new(&cli.global, out, name)?;
     match cli.command {
         None => status::bare(&context),
         Some(Command::Align(flags)) => align::align(&context, *flags),

@@ -76,14 +76,18 @@ impl Out {
 
     pub fn page(self, page: &Page) {
         let is_coloured = is_coloured();
-        let text = if self.quiet {
-            page.without_advice().text(is_coloured)
-        } else {
-            page.text(is_coloured)
-        };
+        let advised = if self.quiet { &page.without_advice() } else { page };
+        let text = advised.text(is_coloured);
         if !text.is_empty() {
             write(StandardStream::Output, &text);
         }
+    }
+
+    /// Prints these lines, whole; without any nothing.
+    pub fn lines(self, lines: impl IntoIterator<Item = Line>) {
+        let mut page = Page::new(usize::MAX);
+        page.extend(lines);
+        self.page(&page);
     }
 
     /// The columns of a page.
@@ -262,14 +266,13 @@ impl BoundWords {
         let counts = [&bound.attempts, &bound.verdicts, &bound.starts].map(limits::plain);
         let changes = bound.changes.as_ref();
         let changes = changes.map(|more| (more.left, limits::plain(&more.attempts_each)));
+        let words = Self::new(counts, changes, bound.consults.as_ref().map(limits::plain));
         let kept = [(bound.kept.model_calls, "model call"), (bound.kept.tokens, "token")];
-        let kept = kept.into_iter().filter(|(n, _)| *n > 0);
-        let kept: Vec<String> = kept.map(|(n, what)| count(n, what)).collect();
-        let mut words = Self::new(counts, changes, bound.consults.as_ref().map(limits::plain));
-        if !kept.is_empty() {
-            words.kept = format!("; {} kept for the final answer", kept.join(" and "));
+        let kept = kept.iter().filter(|(n, _)| *n > 0).map(|(n, what)| count(n, what));
+        match kept.collect::<Vec<String>>().join(" and ") {
+            kept if kept.is_empty() => words,
+            kept => Self { kept: format!("; {kept} kept for the final answer"), ..words },
         }
-        words
     }
 
     /// The counts are those of attempts, verdicts and starts; each change may add so many attempts.
@@ -285,13 +288,13 @@ impl BoundWords {
             attempts +=
                 &format!("; and up to {each} more for each of at most {changes} of the plan");
         }
-        let questions =
-            consults.map(|some| format!("{} to judging agents", count(some, "question")));
-        let judges = questions.iter().map(|some| format!(", {some}")).collect::<String>();
+        let questions = consults.map(|some| count(some, "question") + " to judging agents");
+        let questions = questions.unwrap_or_default();
+        let judges = event::behind(", ", &questions);
         let (verdicts, starts) = (count(verdicts, "verdict"), count(starts, "start"));
         Self {
             attempts,
-            questions: questions.unwrap_or_default(),
+            questions,
             kept: String::new(),
             rest: format!("{verdicts} ({starts} with retries{judges})"),
             has_changes,

@@ -7,16 +7,11 @@ use clap::Args;
 use descent_core::state::Workspace;
 use serde::Serialize;
 
-use super::{End, context::Context};
+use super::{Context, End, Failure, Line, exit, phrase, quoted};
 use crate::render;
 use descent_engine::ops::{
     self,
-    diff::DiffReport,
     result::{self, ApplyReport, ApplyTarget, ResultSource, ResultTree},
-};
-use descent_system::{
-    failure::{Failure, exit, quoted},
-    phrase,
 };
 use descent_workspace::git::{ApplyOutcome, BranchOutcome, FileLines};
 
@@ -92,7 +87,20 @@ enum ApplyWord {
 }
 
 impl<'a> ApplyOutput<'a> {
-    fn of(flags: &ApplyArgs, result: &'a ResultSource, applied: ApplyWord, words: String) -> Self {
+    /// After a dry run, the same command without `-n` comes next.
+    fn of(
+        flags: &ApplyArgs,
+        result: &'a ResultSource,
+        applied: ApplyWord,
+        words: String,
+        next: String,
+    ) -> Self {
+        let last = if flags.last { " --last" } else { "" };
+        let again = match (&flags.branch, &flags.patch) {
+            (Some(name), _) => format!("descent apply{last} --branch {}", quoted(name)),
+            (None, Some(file)) => format!("descent apply{last} --patch {}", quoted(file)),
+            (None, None) => format!("descent apply{last}"),
+        };
         Self {
             schema: SCHEMA,
             applied,
@@ -102,6 +110,7 @@ impl<'a> ApplyOutput<'a> {
             changes: &result.lines,
             configures: result.configures.iter().map(String::as_str).collect(),
             words,
+            next: if flags.dry_run { again } else { next },
             ..Self::default()
         }
     }
@@ -128,8 +137,7 @@ pub(super) fn apply(context: &Context, flags: &ApplyArgs) -> Result<End, Failure
         let what = "`--patch -` and --json both write to standard output";
         return Err(Failure::usage(what, hint));
     }
-    let file = flags.patch.as_ref();
-    let file = file.map(|file| shortest(&context.dir.join(file)));
+    let file = flags.patch.as_ref().map(|file| shortest(&context.dir.join(file)));
     let to = match (&flags.branch, &file) {
         (Some(name), _) => ApplyTarget::Branch(name),
         (None, Some(file)) => ApplyTarget::Patch(Some(file.as_path()).filter(|_| !is_text)),
@@ -184,10 +192,7 @@ fn of_tree<'r>(
 ) -> ApplyOutput<'r> {
     let is_shadow = result.kind == Workspace::Shadow;
     let look = if is_shadow { "descent status".to_owned() } else { git_here(result, "status") };
-    let of = |how, words| ApplyOutput {
-        next: next(flags, look.clone()),
-        ..ApplyOutput::of(flags, result, how, words)
-    };
+    let of = |how, words| ApplyOutput::of(flags, result, how, words, look.clone());
     match applied {
         ApplyOutcome::Nothing | ApplyOutcome::Refused(_) => ApplyOutput {
             partial: result.is_partial(),
@@ -195,10 +200,9 @@ fn of_tree<'r>(
         },
         ApplyOutcome::FastForward { branch, .. } => {
             let name = branch.as_deref().unwrap_or("HEAD");
-            let words = if flags.dry_run {
-                format!("would move {name} to the result, a commit an atom")
-            } else {
-                format!("{name} now holds the result, a commit an atom")
+            let words = match flags.dry_run {
+                true => format!("would move {name} to the result, a commit an atom"),
+                false => format!("{name} now holds the result, a commit an atom"),
             };
             ApplyOutput { branch: Some(branch), ..of(ApplyWord::FastForward, words) }
         }
@@ -247,7 +251,7 @@ fn refused(
     let report = ApplyOutput {
         overlaps: Some(paths),
         next: hint,
-        ..ApplyOutput::of(flags, result, ApplyWord::Refused, words)
+        ..ApplyOutput::of(flags, result, ApplyWord::Refused, words, String::new())
     };
     report.print(context);
     Ok(End::Code(exit::NOT_SO))
@@ -276,11 +280,10 @@ fn of_branch<'r>(
             return Err(Failure::new("E-APPLY", exit::NOT_SO, what, hint));
         }
     };
-    let uncommitted: Vec<String> =
-        result.uncommitted.iter().map(|path| phrase::line(path)).collect();
-    if !uncommitted.is_empty() {
+    if !result.uncommitted.is_empty() {
         let holds = if flags.dry_run { "would hold" } else { "holds" };
-        let files = phrase::listed(&uncommitted, UNCOMMITTED_MAX);
+        let files: Vec<_> = result.uncommitted.iter().map(|path| phrase::line(path)).collect();
+        let files = phrase::listed(&files, UNCOMMITTED_MAX);
         words += &format!(
             "\nits first commit {holds} what was not committed when the run began: {files}"
         );
@@ -289,8 +292,13 @@ fn of_branch<'r>(
     Ok(ApplyOutput {
         branch: Some(Some(name.to_owned())),
         uncommitted: &result.uncommitted,
-        next: next(flags, git_here(result, &format!("log --stat {short}..{name}"))),
-        ..ApplyOutput::of(flags, result, ApplyWord::Branch, words)
+        ..ApplyOutput::of(
+            flags,
+            result,
+            ApplyWord::Branch,
+            words,
+            git_here(result, &format!("log --stat {short}..{name}")),
+        )
     })
 }
 
@@ -310,21 +318,16 @@ fn of_patch<'r>(
         let what = format!("{shown} exists already; it was left as it is");
         return Err(Failure::new("E-APPLY", exit::NOT_SO, what, hint));
     }
-    let words = if flags.dry_run {
-        "would write these changes as a patch, and nothing else".to_owned()
-    } else {
-        format!("the patch is {shown}")
+    let words = match flags.dry_run {
+        true => "would write these changes as a patch, and nothing else".to_owned(),
+        false => format!("the patch is {shown}"),
     };
-    let apply = if result.is_at_head {
-        "descent status".to_owned()
-    } else {
-        format!("git -C {} apply {}", quoted(result.top()), quoted(file))
+    let next = match result.is_at_head {
+        true => "descent status".to_owned(),
+        false => format!("git -C {} apply {}", quoted(result.top()), quoted(file)),
     };
-    Ok(ApplyOutput {
-        patch: Some(shown),
-        next: next(flags, apply),
-        ..ApplyOutput::of(flags, result, ApplyWord::Patch, words)
-    })
+    let output = ApplyOutput::of(flags, result, ApplyWord::Patch, words, next);
+    Ok(ApplyOutput { patch: Some(shown), ..output })
 }
 
 /// The path without `..` and links, if the folder exists: it is shown to be typed again.
@@ -341,17 +344,6 @@ fn git_here(result: &ResultSource, rest: &str) -> String {
     let is_here = std::env::current_dir().is_ok_and(|here| here.starts_with(result.top()));
     let at = if is_here { String::new() } else { format!("-C {} ", quoted(result.top())) };
     format!("git {at}{rest}")
-}
-
-/// After a dry run, the same command without `-n`.
-fn next(flags: &ApplyArgs, after: String) -> String {
-    let last = if flags.last { " --last" } else { "" };
-    match (flags.dry_run, &flags.branch, &flags.patch) {
-        (false, ..) => after,
-        (true, Some(name), _) => format!("descent apply{last} --branch {}", quoted(name)),
-        (true, None, Some(file)) => format!("descent apply{last} --patch {}", quoted(file)),
-        (true, None, None) => format!("descent apply{last}"),
-    }
 }
 
 /// The tree that the flag asks for.
@@ -405,28 +397,16 @@ pub(super) fn diff(context: &Context, flags: &DiffArgs) -> Result<End, Failure> 
         context.out.say(&phrase::line(note));
     }
     if flags.name_only {
-        let names = report.files.iter().map(|file| phrase::line(&file.path));
-        let names: Vec<String> = names.collect();
-        if !names.is_empty() {
-            context.out.data(&names.join("\n"));
-        }
+        context.out.lines(report.files.iter().map(|file| Line::of(phrase::line(&file.path))));
     } else if flags.stat {
         let text = format!("{}next: {}", listed(&report.files), report.next);
         context.out.data(&phrase::clean(&text));
+    } else if render::is_for_eyes() {
+        let text = report.readable_patch()?;
+        context.out.page(&render::patch(&String::from_utf8_lossy(&text)));
     } else {
-        patch(context, &report)?;
+        // Byte for byte, as there is no person at a terminal.
+        context.out.bytes(&report.patch()?);
     }
     Ok(End::Code(0))
-}
-
-/// At a terminal for a person, else byte for byte.
-fn patch(context: &Context, report: &DiffReport) -> Result<(), Failure> {
-    if !render::is_for_eyes() {
-        context.out.bytes(&report.patch()?);
-        return Ok(());
-    }
-    let text = report.readable_patch()?;
-    let page = render::patch(&String::from_utf8_lossy(&text));
-    context.out.page(&page);
-    Ok(())
 }

@@ -11,8 +11,7 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{End, context::Context};
-use descent_system::{failure::Failure, phrase};
+use super::{Context, End, Failure, phrase};
 
 /// A longer value widens only its own row.
 const VALUE_WIDTH_MAX: usize = 20;
@@ -42,43 +41,32 @@ pub(super) fn names() -> impl Iterator<Item = String> {
 }
 
 fn read(pair: &str) -> Result<(ConstraintRule, Node), Failure> {
-    let Some((key, value)) = pair.split_once('=') else {
-        return Err(Failure::usage(
-            format!("`--set {pair}` has no value"),
-            "--set KEY=VALUE, such as max_attempts=2",
-        ));
+    let Some((key, value)) = pair.split_once('=').map(|(key, value)| (key.trim(), value.trim()))
+    else {
+        let hint = "--set KEY=VALUE, such as max_attempts=2";
+        return Err(Failure::usage(format!("`--set {pair}` has no value"), hint));
     };
     let mut rules = limits::all().into_iter();
-    let Some(limit) = rules.find(|rule| rule.key == key.trim()) else {
-        let group = format!("{}.", key.trim());
-        let inner = names().find(|name| name.starts_with(&group));
-        let fate = fate_of(key.trim()).map(|fate| fate.option(value.trim()));
-        let fate = fate.or(inner.map(|name| format!("--set {name}={}", value.trim())));
+    let Some(limit) = rules.find(|rule| rule.key == key) else {
+        let group = format!("{key}.");
         let names: Vec<String> = names().collect();
-        let near = || did_you_mean(key.trim(), names.iter().map(String::as_str));
-        let hint = match fate.or_else(near) {
-            Some(near) => format!("{near}; {LOOK}"),
-            None => LOOK.to_owned(),
-        };
-        let message = format!("--set {pair}: there is no constraint `{}`", key.trim());
-        return Err(Failure::usage(message, hint));
+        let inner = names.iter().find(|name| name.starts_with(&group));
+        let fate = fate_of(key).map(|fate| fate.option(value));
+        let fate = fate.or(inner.map(|name| format!("--set {name}={value}")));
+        let near = || did_you_mean(key, names.iter().map(String::as_str));
+        let near = fate.or_else(near).map(|near| format!("{near}; {LOOK}"));
+        let message = format!("--set {pair}: there is no constraint `{key}`");
+        return Err(Failure::usage(message, near.unwrap_or_else(|| LOOK.to_owned())));
     };
-    let value = value_of(limit.form, value.trim());
-    refuse_unknown_keys(&limit, &value, pair)?;
+    let value = value_of(limit.form, value);
+    // In a file an unknown key is kept; nobody means one that was typed.
+    let mut keys = value.as_object().unwrap_or_default().iter().map(|member| member.key.as_str());
+    if let Some(unknown) = keys.find(|key| !limit.keys.contains(key)) {
+        let message = format!("--set {pair}: `{}` has no `{unknown}`", limit.key);
+        let near = did_you_mean(unknown, limit.keys.iter().copied()).map(|near| near + " ");
+        return Err(Failure::usage(message, near.unwrap_or_default() + &example(&limit)));
+    }
     Ok((limit, value))
-}
-
-/// In a file an unknown key is kept; nobody means one that was typed.
-fn refuse_unknown_keys(limit: &ConstraintRule, value: &Node, pair: &str) -> Result<(), Failure> {
-    let members = value.as_object().unwrap_or_default().iter();
-    let mut keys = members.map(|member| member.key.as_str());
-    let Some(unknown) = keys.find(|key| !limit.keys.contains(key)) else {
-        return Ok(());
-    };
-    let message = format!("--set {pair}: `{}` has no `{unknown}`", limit.key);
-    let near = did_you_mean(unknown, limit.keys.iter().copied()).map(|near| near + " ");
-    let hint = near.unwrap_or_default() + &example(limit);
-    Err(Failure::usage(message, hint))
 }
 
 /// A command may look like JSON, so text is taken as it is; a list may be written with commas.

@@ -1,17 +1,16 @@
 //! The setting of every command: its directory, the place of its state, and whether it may ask.
 
-use std::{io::IsTerminal, path::PathBuf};
+use std::{io::IsTerminal, path::PathBuf, sync::Arc};
 
 use serde::Serialize;
 use tokio_util::sync::CancellationToken;
 
-use super::{End, Global, ask};
-use crate::render::{self, Out, Page};
+use super::{End, Failure, Global, Out, Page, ask, exit, quoted, render};
 use descent_engine::{events::EventLine, ops};
 use descent_process::{detached, timeouts, tool};
 use descent_store::{LoadedState, StatePlace, Store, StoreError};
 use descent_system::{
-    failure::{Failure, Lack, exit, lack_at_start, quoted},
+    failure::{Lack, lack_at_start},
     files::private,
     signal::{self, Signal, Signals},
 };
@@ -76,10 +75,16 @@ impl Context {
 
     /// The state's store, or the command to type if there is none.
     pub(super) fn store(&self) -> Result<Store, Failure> {
-        let Some(place) = self.place()? else {
-            return Err(self.no_state());
-        };
+        let place = self.place()?.ok_or_else(|| self.no_state())?;
         Ok(self.open(place))
+    }
+
+    /// The state's store and the state in it; what is odd about it is told.
+    pub(super) fn read(&self) -> Result<(Store, Arc<LoadedState>), Failure> {
+        let mut store = self.store()?;
+        let loaded = store.read()?;
+        self.warn(&store, &loaded);
+        Ok((store, loaded))
     }
 
     /// The state file here, if nobody agreed to it yet.
@@ -103,22 +108,22 @@ impl Context {
             |what: String, hint| Failure::new("E-NO-STATE", exit::NOT_ALIGNED, what, hint);
         let from = self.state.as_ref().unwrap_or(&self.dir).display();
         let new = "descent align \"the goal\" --why \"…\" --check \"a command that passes when it is reached\" --step \"what to do=command\"";
-        if self.state.is_some() {
-            return refused(format!("nothing is agreed: no state at {from}"), new.into());
+        match (&self.state, StatePlace::project_beyond(&self.dir)) {
+            (Some(_), _) => refused(format!("nothing is agreed: no state at {from}"), new.into()),
+            (None, None) => {
+                refused(format!("nothing is agreed here: no state at {from} or above"), new.into())
+            }
+            (None, Some(beyond)) => refused(
+                format!(
+                    "nothing is agreed here: {from} is not in the repository of {}, which has a state",
+                    beyond.display()
+                ),
+                format!(
+                    "`descent -C {} …` where you mean that one; `descent align …` begins a project here",
+                    quoted(&beyond)
+                ),
+            ),
         }
-        let Some(beyond) = StatePlace::project_beyond(&self.dir) else {
-            let what = format!("nothing is agreed here: no state at {from} or above");
-            return refused(what, new.into());
-        };
-        let what = format!(
-            "nothing is agreed here: {from} is not in the repository of {}, which has a state",
-            beyond.display()
-        );
-        let hint = format!(
-            "`descent -C {} …` where you mean that one; `descent align …` begins a project here",
-            quoted(&beyond)
-        );
-        refused(what, hint)
     }
 
     /// The author of changes: the name of the account.
@@ -140,12 +145,7 @@ impl Context {
         } else if !self.out.quiet {
             // A reader of a pipe wants the whole reason.
             let width = if render::is_for_eyes() { self.out.width() } else { usize::MAX };
-            let lines = render::event(line.event, width);
-            if !lines.is_empty() {
-                let mut page = Page::new(usize::MAX);
-                page.extend(lines);
-                self.out.page(&page);
-            }
+            self.out.lines(render::event(line.event, width));
         }
     }
 

@@ -17,16 +17,11 @@ use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    End, ask,
-    context::{ALIGN, Context, interruptible},
+    ALIGN, Context, End, Failure, Line, Meaning, Page, ask, exit, interruptible, quoted, render,
 };
-use crate::render::{self, Line, Meaning, Page};
 use descent_agent::config::program::{ProgramLook, find_program};
 use descent_process::tool::{self, Tool, ToolError, ToolOutput};
-use descent_system::{
-    failure::{Failure, exit, quoted},
-    files,
-};
+use descent_system::files;
 use descent_workspace::git::{Git, GitError};
 
 /// Variables that are passed on; HOME and all else of the person's is not.
@@ -99,13 +94,9 @@ pub(super) fn demo(context: &Context, flags: &DemoArgs) -> Result<End, Failure> 
     context.answer_page(&output, || {
         let mut page = Page::new(usize::MAX);
         page.push(Line::new());
-        if holds {
-            page.push(Line::new().strong("All of this held."));
-        }
-        if let Some(dir) = &output.kept {
-            let words = format!("the directory of the demo is kept: {}", quoted(dir));
-            page.whole(Line::of(words));
-        }
+        page.extend(holds.then(|| Line::new().strong("All of this held.")));
+        let kept = output.kept.as_ref().map(quoted);
+        page.extend(kept.map(|dir| Line::of(format!("the directory of the demo is kept: {dir}"))));
         page.next(next);
         page
     });
@@ -168,8 +159,8 @@ impl<'a> Stage<'a> {
             self.killed().await?;
             self.pause().await?;
             self.edited().await
-        }
-        .await;
+        };
+        let played = played.await;
         // The runtime waits for a command that goes on.
         played.inspect_err(|_| tool::cut_off())
     }
@@ -184,10 +175,8 @@ impl<'a> Stage<'a> {
         let code = self.show("descent run").await?;
         self.claim("the agent that does nothing fails its check", self.says("failed lazy"))?;
         let is_removed = self.says("solved cheat") && self.says("removed cheat");
-        self.claim(
-            "the cheat passes its own check, but not the goal's: it is taken back",
-            is_removed,
-        )?;
+        let claim = "the cheat passes its own check, but not the goal's: it is taken back";
+        self.claim(claim, is_removed)?;
         let works = self.says("solved honest") && code == Some(0);
         self.claim("the third does the work: verified in a fresh checkout (exit 0)", works)?;
         let is_kept = self.read("liars/sum.sh").is_empty();
@@ -265,12 +254,13 @@ impl<'a> Stage<'a> {
         made.map_err(|error| Failure::io("a directory cannot be made", &error))?;
         self.quietly(REPOSITORY).await?;
         // It refuses a git that is too old.
-        Git::open(&self.dir.join(scene)).map_err(|error| {
-            let is_too_old = matches!(error, GitError::TooOld { .. });
-            let failure = Failure::from(error);
-            if is_too_old { Failure { hint: OTHER_GIT.into(), ..failure } } else { failure }
-        })?;
-        Ok(())
+        match Git::open(&self.dir.join(scene)) {
+            Ok(_) => Ok(()),
+            Err(error @ GitError::TooOld { .. }) => {
+                Err(Some(Failure { hint: OTHER_GIT.into(), ..Failure::from(error) }))
+            }
+            Err(error) => Err(Some(error.into())),
+        }
     }
 
     /// Changes the state as an editor does. Returns the whole text, and the place of the change as a fault names it.
@@ -300,9 +290,7 @@ impl<'a> Stage<'a> {
 
     fn tell(&self, lines: impl IntoIterator<Item = Line>) {
         if !self.context.out.json {
-            let mut page = Page::new(usize::MAX);
-            page.extend(lines);
-            self.context.out.page(&page);
+            self.context.out.lines(lines);
         }
     }
 

@@ -4,11 +4,7 @@
 use clap::Args;
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{ALIGN, Context},
-};
-use crate::render::{Line, Meaning, Page};
+use super::{ALIGN, Context, End, Failure, Line, Meaning, Page, exit, phrase};
 use descent_engine::ops::{
     self,
     clean::CleanReport,
@@ -16,10 +12,6 @@ use descent_engine::ops::{
 };
 use descent_process::programs;
 use descent_store::StatePlace;
-use descent_system::{
-    failure::{Failure, exit},
-    phrase,
-};
 use descent_workspace::{Leftover, LeftoverPlace};
 
 /// Columns of the page.
@@ -47,58 +39,46 @@ pub(super) fn doctor(context: &Context) -> Result<End, Failure> {
         None => StatePlace::at(&context.top()?, context.state.as_deref()),
     };
     let findings = diagnose(&place, &*programs::real());
-    let count = |is_meant: fn(Health) -> bool| {
-        let meant = findings.iter().filter(|one| is_meant(one.health));
-        meant.count()
-    };
-    let missing = count(is_bad);
-    let degraded = count(|health| health == Health::Degraded);
-    let next = if missing > 0 {
-        "descent doctor"
-    } else if place.state.exists() {
-        "descent status"
-    } else {
-        ALIGN
-    };
+    let can_run = !findings.iter().any(|one| is_bad(one.health));
     let output = DoctorOutput {
         schema: "descent/doctor/1",
-        can_run: missing == 0,
+        can_run,
         place: place.project.display().to_string(),
         findings,
-        next,
+        next: match (can_run, place.state.exists()) {
+            (false, _) => "descent doctor",
+            (true, true) => "descent status",
+            (true, false) => ALIGN,
+        },
     };
-    context.answer_page(&output, || page(&output.findings, missing, degraded, next));
-    let code = if missing == 0 { 0 } else { exit::UNAVAILABLE };
-    Ok(End::Code(code))
+    context.answer_page(&output, || page(&output));
+    Ok(End::Code(if can_run { 0 } else { exit::UNAVAILABLE }))
 }
 
 fn is_bad(health: Health) -> bool {
     matches!(health, Health::Missing | Health::Unusable)
 }
 
-fn page(findings: &[Finding], missing: usize, degraded: usize, next: &str) -> Page {
+fn page(output: &DoctorOutput) -> Page {
     let mut page = Page::new(WIDTH);
-    for finding in findings {
-        row(&mut page, finding);
-    }
+    let findings = &output.findings;
+    findings.iter().for_each(|finding| row(&mut page, finding));
     page.gap();
-    let things = |n: usize| if n == 1 { "thing" } else { "things" };
     let bad = findings.iter().filter(|one| is_bad(one.health));
     let bad: Vec<&str> = bad.map(|one| one.name.as_ref()).collect();
-    let refused = if bad.iter().all(|name| name.starts_with("agent ")) {
-        format!("{} cannot work here, all else can", phrase::listed(&bad, NAMES_MAX))
-    } else {
-        "descent cannot run here".to_owned()
+    let refused = match bad.iter().all(|name| name.starts_with("agent ")) {
+        true => format!("{} cannot work here, all else can", phrase::listed(&bad, NAMES_MAX)),
+        false => "descent cannot run here".to_owned(),
     };
-    let (meaning, words) = match (missing, degraded) {
+    let degraded = findings.iter().filter(|one| one.health == Health::Degraded).count();
+    let things = |n: usize| phrase::count(n, "thing");
+    let (meaning, words) = match (bad.len(), degraded) {
         (0, 0) => (Meaning::Pass, "descent can run here".to_owned()),
-        (0, n) => {
-            (Meaning::Pass, format!("descent can run here; {n} {} could be better", things(n)))
-        }
-        (n, _) => (Meaning::Fail, format!("{refused}: {n} {} to mend, then look again", things(n))),
+        (0, n) => (Meaning::Pass, format!("descent can run here; {} could be better", things(n))),
+        (n, _) => (Meaning::Fail, format!("{refused}: {} to mend, then look again", things(n))),
     };
     page.prose(Line::new(), meaning, &words);
-    page.next(next);
+    page.next(output.next);
     page
 }
 
@@ -183,7 +163,12 @@ fn clean_text(flags: &CleanArgs, report: &CleanReport, place: &StatePlace) -> St
     let mut text = String::new();
     let done = if flags.dry_run { "removable" } else { "removed" };
     for left in report.removed.iter().flat_map(|one| &one.left) {
-        text += &format!("{done:<9} {}\n", describe_leftover(left));
+        let what = match left {
+            LeftoverPlace::Trees(dir) => format!("workspaces  {}", dir.display()),
+            LeftoverPlace::Repository(dir) => format!("repository  {}", dir.display()),
+            LeftoverPlace::References(name) => format!("references  {name}/*"),
+        };
+        text += &format!("{done:<9} {what}\n");
     }
     for one in &report.kept {
         let project = one.project.as_deref().unwrap_or(&place.project);
@@ -194,17 +179,13 @@ fn clean_text(flags: &CleanArgs, report: &CleanReport, place: &StatePlace) -> St
         };
         text += &format!("kept      {lineage}, of {project}: {why}\n");
     }
-    let runs = match report.removed.len() {
-        0 => return text + "nothing is left of ended runs that could be removed",
-        1 => "1 ended run".to_owned(),
-        many => format!("{many} ended runs"),
-    };
+    if report.removed.is_empty() {
+        return text + "nothing is left of ended runs that could be removed";
+    }
+    let runs = phrase::count(report.removed.len(), "ended run");
     let verb = if flags.dry_run { "would be" } else { "was" };
-    let size = match report.bytes {
-        0 => String::new(),
-        bytes => format!(", {}", phrase::megabytes(bytes)),
-    };
-    text + &format!("what {runs} left {verb} removed{size}")
+    let size = (report.bytes > 0).then(|| format!(", {}", phrase::megabytes(report.bytes)));
+    text + &format!("what {runs} left {verb} removed{}", size.unwrap_or_default())
 }
 
 fn after_clean(flags: &CleanArgs, report: &CleanReport, is_agreed: bool) -> &'static str {
@@ -215,13 +196,5 @@ fn after_clean(flags: &CleanArgs, report: &CleanReport, is_agreed: bool) -> &'st
         (false, false) => "descent clean -n --unapplied",
         (false, true) if is_agreed => "descent status",
         (false, true) => ALIGN,
-    }
-}
-
-fn describe_leftover(left: &LeftoverPlace) -> String {
-    match left {
-        LeftoverPlace::Trees(dir) => format!("workspaces  {}", dir.display()),
-        LeftoverPlace::Repository(dir) => format!("repository  {}", dir.display()),
-        LeftoverPlace::References(name) => format!("references  {name}/*"),
     }
 }

@@ -9,9 +9,7 @@ use clap::{
 };
 use descent_core::doc::suggest;
 
-use super::Cli;
-use crate::render::{self, Line, Meaning, Page};
-use descent_system::failure::{Failure, quoted};
+use super::{Cli, Failure, Line, Meaning, Page, quoted, render};
 
 /// Columns of the help.
 const WIDTH: usize = 80;
@@ -77,8 +75,7 @@ const OPTIONS: [(&str, &str); 3] = [
 pub(super) fn command_line() -> Command {
     let mut command = Cli::command().color(ColorChoice::Auto).styles(render::of_help());
     command = command.mut_subcommands(|one| {
-        let example = EXAMPLES.iter().find(|(name, _)| *name == one.get_name());
-        match example {
+        match EXAMPLES.iter().find(|(name, _)| *name == one.get_name()) {
             Some((_, example)) => one.after_help(format!("Example:\n  {example}")),
             None => one,
         }
@@ -91,38 +88,30 @@ pub(super) fn command_line() -> Command {
 /// The overview: every command with its line, by group.
 fn whole(command: &Command) -> String {
     let about = |one: &Command| one.get_about().map(ToString::to_string).unwrap_or_default();
-    let known: Vec<(String, String)> = command
-        .get_subcommands()
-        .filter(|one| !one.is_hide_set())
-        .map(|one| (one.get_name().to_owned(), about(one)))
-        .collect();
-    let column = known.iter().map(|(name, _)| name.len()).max().unwrap_or(0) + 2;
+    let names = GROUPS.iter().flat_map(|(_, names)| *names);
+    let column = names.map(|name| name.len()).max().unwrap_or(0) + 2;
     let mut page = Page::new(WIDTH);
     page.wrapped(Line::new(), Meaning::Plain, &about(command), 2);
     page.push(Line::new().strong("Usage: ").plain("descent [OPTIONS] [COMMAND]"));
     page.gap();
     for (group, names) in GROUPS {
-        let listed = names.iter();
-        let listed = listed.filter_map(|name| known.iter().find(|(known, _)| known == name));
         let head = |text: &str| Line::new().strong(text).pad(7);
         if NAMED_ONLY.contains(&group) {
-            let names: Vec<&str> = listed.map(|(name, _)| name.as_str()).collect();
             page.wrapped(head(group), Meaning::Next, &names.join(", "), 2);
             continue;
         }
-        let mut heading = Some(group);
-        for (name, about) in listed {
-            let head = head(heading.take().unwrap_or_default());
+        for (n, name) in names.iter().enumerate() {
+            let head = head(if n == 0 { group } else { "" });
+            let about = command.find_subcommand(name).map(about).unwrap_or_default();
             let name = Line::new().put(Meaning::Next, name).pad(column);
-            page.wrapped(head.then(name), Meaning::Plain, about, 2);
+            page.wrapped(head.then(name), Meaning::Plain, &about, 2);
         }
     }
     page.gap();
     for (options, about) in OPTIONS {
         page.push(Line::new().put(Meaning::Next, options).pad(22).plain(about));
     }
-    let more = "`descent help COMMAND` has the options of a command, and an example.";
-    page.push(Line::of(more));
+    page.push(Line::of("`descent help COMMAND` has the options of a command, and an example."));
     page.text(true)
 }
 
@@ -172,7 +161,8 @@ pub(super) fn follows(option: &str) -> bool {
 }
 
 pub(super) fn failure(error: &Error, typed: &[String]) -> Failure {
-    let command = typed.iter().find(|word| is_command(word));
+    let known = command_line();
+    let command = typed.iter().find(|word| known.find_subcommand(word).is_some());
     match error.kind() {
         ErrorKind::InvalidSubcommand => no_such_command(error, typed),
         ErrorKind::UnknownArgument => unknown_argument(error, command, typed),
@@ -188,7 +178,7 @@ pub(super) fn filled(text: &str) -> Result<String, &'static str> {
 fn no_such_command(error: &Error, typed: &[String]) -> Failure {
     let name = context(error, ContextKind::InvalidSubcommand).unwrap_or_default();
     if let Some((_, now, argument)) = MOVED.iter().find(|(old, ..)| *old == name) {
-        let mut after = typed.iter().skip_while(|word| **word != name).skip(1);
+        let mut after = after(typed, &name);
         let given = after.find(|word| !word.starts_with('-'));
         let given = given.map_or((*argument).to_owned(), quoted);
         // `resolve --retry` was the answer that an effect did not happen.
@@ -214,7 +204,9 @@ fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -
     let of_text = TEXTS.iter().find(|(name, _)| command.is_some_and(|command| command == name));
     if let Some((name, text)) = of_text.filter(|_| !argument.starts_with('-')) {
         let what = format!("{what}: a {text} of several words stands in quotes");
-        return Failure::usage(what, format!("descent {name} \"{}\"", words(typed, name)));
+        let words: Vec<&str> =
+            after(typed, name).take_while(|word| !word.starts_with('-')).collect();
+        return Failure::usage(what, format!("descent {name} \"{}\"", words.join(" ")));
     }
     if command.is_some_and(|name| LOOKS.contains(&name.as_str())) && follows(&argument) {
         return Failure::usage(what, "descent watch");
@@ -232,17 +224,10 @@ fn unknown_argument(error: &Error, command: Option<&String>, typed: &[String]) -
     Failure::usage(what, similar.unwrap_or_default() + &help_of(command))
 }
 
-/// The bare words after the command, up to the first option.
-fn words(typed: &[String], command: &str) -> String {
-    let words = typed.iter().skip_while(|word| *word != command).skip(1);
-    let words = words.take_while(|word| !word.starts_with('-'));
-    let words: Vec<&str> = words.map(String::as_str).collect();
-    words.join(" ")
-}
-
-fn is_command(word: &str) -> bool {
-    let known = command_line();
-    known.get_subcommands().any(|one| one.get_name() == word)
+/// The words after the command.
+fn after<'w>(typed: &'w [String], command: &str) -> impl Iterator<Item = &'w str> {
+    let words = typed.iter().map(String::as_str);
+    words.skip_while(move |word| *word != command).skip(1)
 }
 
 fn help_of(command: Option<&String>) -> String {

@@ -4,7 +4,6 @@
 //! the rows (`render::work`), and the drawing itself (`render::area`).
 
 use std::{
-    cell::OnceCell,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         mpsc::{RecvTimeoutError, Sender, channel},
@@ -15,10 +14,9 @@ use std::{
 
 use descent_core::id::UnixMillis;
 
-use super::context::Context;
-use crate::render::{self, Line, Meaning, area};
+use super::{Context, Line, Meaning, clock, phrase, render};
+use crate::render::area;
 use descent_engine::{heartbeat::work::WorkShared, ops::evaluate::CheckStart};
-use descent_system::{clock, phrase};
 
 /// It is drawn again so often: the seconds shown go on, and news wait no longer.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -35,9 +33,7 @@ pub(super) struct LiveArea {
 }
 
 /// The content of the area.
-#[derive(Default)]
 enum Shows {
-    #[default]
     Nothing,
     /// The work of a loop.
     Work(Arc<WorkShared>),
@@ -74,12 +70,6 @@ impl LiveArea {
         });
         Self { shows, drawer }
     }
-
-    /// Shows one check outside of a run, the `nth` of `all`.
-    fn checking(&self, check: &str, nth: usize, all: usize) {
-        let name = format!("check {nth} of {all}: {}", phrase::line(check));
-        *locked(&self.shows) = Shows::Check(name, clock::now());
-    }
 }
 
 impl Drop for LiveArea {
@@ -95,10 +85,10 @@ impl Drop for LiveArea {
 
 /// Draws the check that is measured outside of a loop, from the first on, until it is dropped.
 pub(super) fn drawn(context: &Context) -> impl Fn(CheckStart<'_>) + '_ {
-    let live = OnceCell::new();
-    move |check| {
-        let live = live.get_or_init(|| LiveArea::start(context, Shows::Nothing));
-        live.checking(check.title, check.nth, check.all);
+    let live = LiveArea::start(context, Shows::Nothing);
+    move |CheckStart { title, nth, all }| {
+        let name = format!("check {nth} of {all}: {}", phrase::line(title));
+        *locked(&live.shows) = Shows::Check(name, clock::now());
     }
 }
 

@@ -14,15 +14,13 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{
-    End,
-    context::Context,
-    timeline::{self, Point, Timeline},
+    Context, End, Failure, clock,
+    timeline::{self, Timeline},
     why,
 };
 use crate::render;
 use descent_engine::ops;
 use descent_store::{Commit, evidence};
-use descent_system::{clock, failure::Failure};
 
 #[derive(Debug, Args)]
 pub struct LogArgs {
@@ -86,16 +84,14 @@ struct ChangeOutput {
 const EDIT: &str = "edit";
 
 pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
-    let mut store = context.store()?;
     if let Some(attempt) = &flags.output {
-        let found = ops::output::output(&mut store, Some(attempt))?;
+        let found = ops::output::output(&mut context.store()?, Some(attempt))?;
         return Ok(why::print_output(context, &found));
     }
     if flags.bytes && flags.at.is_none() {
-        return timeline::newest_bytes(context, &mut store);
+        return timeline::newest_bytes(context);
     }
-    let loaded = store.read()?;
-    context.warn(&store, &loaded);
+    let (store, loaded) = context.read()?;
     let past = Timeline::of(&store, loaded);
     match flags.at.as_deref().map(|at| (at, at.split_once(".."))) {
         Some((_, Some((from, to)))) => return between(context, &past, from, to),
@@ -105,7 +101,10 @@ pub(super) fn log(context: &Context, flags: &LogArgs) -> Result<End, Failure> {
     }
     let mut entries = joined(log::diary(&past.now.state), &past.commits);
     if !context.out.json {
-        leave_out_adopted_saves(&mut entries);
+        // A correction tells a save better that was taken in.
+        let told = entries.iter().filter(|entry| entry.kind != EDIT);
+        let told: BTreeSet<Option<u64>> = told.map(|entry| entry.serial).collect();
+        entries.retain(|entry| entry.kind != EDIT || !told.contains(&entry.serial));
     }
     let left_out = flags.number.map_or(0, |number| entries.len().saturating_sub(number as usize));
     let entries = entries.get(left_out..).unwrap_or_default();
@@ -144,7 +143,8 @@ fn joined(mut entries: Vec<LogEntry>, commits: &[Commit]) -> Vec<LogEntry> {
     }
     for commit in commits {
         let records = recorded.get(&commit.serial).map_or(&[][..], Vec::as_slice);
-        let is_untold = records.is_empty() && commit.events.is_empty() && has_news(commit);
+        let has_news = commit.changes.iter().any(|change| change.weight == Weight::Main);
+        let is_untold = records.is_empty() && commit.events.is_empty() && has_news;
         if commit.is_edit() || is_untold {
             entries.push(of_commit(commit));
         }
@@ -163,26 +163,11 @@ fn joined(mut entries: Vec<LogEntry>, commits: &[Commit]) -> Vec<LogEntry> {
     entries
 }
 
-/// Leaves out the saves that a correction tells better.
-fn leave_out_adopted_saves(entries: &mut Vec<LogEntry>) {
-    let told = entries.iter().filter(|entry| entry.kind != EDIT);
-    let told: BTreeSet<Option<u64>> = told.map(|entry| entry.serial).collect();
-    entries.retain(|entry| entry.kind != EDIT || !told.contains(&entry.serial));
-}
-
-fn has_news(commit: &Commit) -> bool {
-    let mut changes = commit.changes.iter();
-    changes.any(|change| change.weight == Weight::Main)
-}
-
 fn of_event(commit: &Commit, event: &Event) -> LogEntry {
     let at = commit.stamps.last().cloned();
     let at = at.unwrap_or_else(|| UnixMillis(commit.at_ms).rfc3339());
-    let by = if matches!(event, Event::Corrected { .. } | Event::Requested { .. }) {
-        &commit.by
-    } else {
-        commit.author()
-    };
+    let by_person = matches!(event, Event::Corrected { .. } | Event::Requested { .. });
+    let by = if by_person { &commit.by } else { commit.author() };
     LogEntry::of_event(event, at, by.to_owned(), Some(commit.serial.0))
 }
 
@@ -203,8 +188,17 @@ fn of_commit(commit: &Commit) -> LogEntry {
 }
 
 fn between(context: &Context, timeline: &Timeline, from: &str, to: &str) -> Result<End, Failure> {
-    let (from, to) = (oldest_or(timeline, from)?, newest_or(timeline, to)?);
-    let changes = difference::difference(&from.state, &to.state);
+    let now = &timeline.now.state;
+    let from = match (from, timeline.commits.first()) {
+        ("", first) => timeline.point(first.map_or(now.serial, |first| first.serial))?.state,
+        _ => timeline.point(timeline.serial(from)?)?.state,
+    };
+    // Without an end, the range goes up to the file as it is, edited or not.
+    let to = match to {
+        "" => now.clone(),
+        _ => timeline.point(timeline.serial(to)?)?.state,
+    };
+    let changes = difference::difference(&from, &to);
     let output = |change: &Difference| ChangeOutput {
         atom: change.of.clone(),
         text: change.text(),
@@ -212,29 +206,10 @@ fn between(context: &Context, timeline: &Timeline, from: &str, to: &str) -> Resu
     };
     let output = DifferenceOutput {
         schema: "descent/difference/1",
-        from: from.state.serial,
-        to: to.state.serial,
+        from: from.serial,
+        to: to.serial,
         text: difference::words(&changes),
         changes: changes.iter().map(output).collect(),
     };
     Ok(context.answer(&output, || output.text.clone()))
-}
-
-fn oldest_or(timeline: &Timeline, text: &str) -> Result<Point, Failure> {
-    match (text, timeline.commits.first()) {
-        ("", Some(first)) => timeline.point(first.serial),
-        ("", None) => timeline.point(timeline.now.state.serial),
-        _ => timeline.point(timeline.serial(text)?),
-    }
-}
-
-/// Without an end, the range goes up to the file as it is, edited or not.
-fn newest_or(timeline: &Timeline, text: &str) -> Result<Point, Failure> {
-    if text.is_empty() {
-        return Ok(Point {
-            state: timeline.now.state.clone(),
-            bytes: timeline.now.bytes().to_vec(),
-        });
-    }
-    timeline.point(timeline.serial(text)?)
 }

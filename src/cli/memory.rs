@@ -10,13 +10,8 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{ALIGN, Context, runtime},
-};
-use crate::render::{Line, Meaning, Page};
+use super::{ALIGN, Context, End, Failure, Line, Meaning, Page, clock, phrase, runtime};
 use descent_engine::ops::memory::{self, ProjectLessons};
-use descent_system::{clock, failure::Failure, phrase};
 
 /// Columns of an id, of a kind and of an age.
 const ID_WIDTH: usize = 6;
@@ -136,22 +131,19 @@ pub(super) fn memory(context: &Context, flags: MemoryArgs) -> Result<End, Failur
 
 fn clear(context: &Context, project: &std::path::Path, yes: bool) -> Result<End, Failure> {
     let known = listed(context, memory::list(project)?);
-    let lessons = phrase::count(known.lessons.len(), "lesson");
-    let question = format!("forget {lessons} of {}?", project.display());
-    let is_asked = !yes && !known.lessons.is_empty();
-    if is_asked && !consents(context, &question)? {
-        let hint = "descent memory clear -y does it without asking";
-        return Err(Failure::usage("nothing was forgotten", hint));
+    if !yes && !known.lessons.is_empty() {
+        let lessons = phrase::count(known.lessons.len(), "lesson");
+        let question = format!("forget {lessons} of {}?", project.display());
+        if !context.may_ask || !runtime()?.block_on(context.consents(&question)) {
+            let hint = "descent memory clear -y does it without asking";
+            return Err(Failure::usage("nothing was forgotten", hint));
+        }
     }
     let count = memory::clear(project)?;
     let words = format!("{} forgotten", phrase::count(count, "lesson"));
     let left = memory::list(project)?;
     tell(context, &left, MemoryResult::Forgotten, count, |page| page.push(Line::of(words)));
     Ok(End::Code(0))
-}
-
-fn consents(context: &Context, question: &str) -> Result<bool, Failure> {
-    Ok(context.may_ask && runtime()?.block_on(context.consents(question)))
 }
 
 /// Tells what could not be used before what could.
@@ -196,32 +188,20 @@ fn list(page: &mut Page, known: &ProjectLessons) {
     for one in &known.lessons {
         let age = phrase::since(&one.last, clock::now()).map(phrase::age);
         let age = age.map_or_else(String::new, |age| format!("{age} ago"));
+        let (meaning, word) = match one.kind {
+            LessonKind::MustNot => (Meaning::Fail, "must not"),
+            LessonKind::Prefer => (Meaning::Pass, "prefer"),
+            LessonKind::Note => (Meaning::Plain, "note"),
+        };
+        let (meaning, until) = match counts(one) {
+            true => (meaning, ""),
+            false => (Meaning::Dim, "; counts when one more run sees it"),
+        };
         let head = Line::new().strong(one.id.as_str()).pad(ID_WIDTH);
-        let head = head.put(meaning(one), word(one.kind)).pad(ID_WIDTH + KIND_WIDTH);
-        let head = head.dim(age).pad(ID_WIDTH + KIND_WIDTH + AGE_WIDTH);
+        let head = head.put(meaning, word).pad(ID_WIDTH + KIND_WIDTH);
+        let left = ID_WIDTH + KIND_WIDTH + AGE_WIDTH;
+        let head = head.dim(age).pad(left);
         page.push(head.plain(&one.lesson));
-        let because = Line::indent(ID_WIDTH + KIND_WIDTH + AGE_WIDTH).dim(&one.because);
-        page.push(if counts(one) {
-            because
-        } else {
-            because.dim("; counts when one more run sees it")
-        });
-    }
-}
-
-fn word(kind: LessonKind) -> &'static str {
-    match kind {
-        LessonKind::MustNot => "must not",
-        LessonKind::Prefer => "prefer",
-        LessonKind::Note => "note",
-    }
-}
-
-fn meaning(one: &Lesson) -> Meaning {
-    match one.kind {
-        _ if !counts(one) => Meaning::Dim,
-        LessonKind::MustNot => Meaning::Fail,
-        LessonKind::Prefer => Meaning::Pass,
-        LessonKind::Note => Meaning::Plain,
+        page.push(Line::indent(left).dim(&one.because).dim(until));
     }
 }

@@ -15,17 +15,12 @@ use descent_core::{
 use descent_migrate::{Additions, Fate, Host, Item, Migration};
 use serde::Serialize;
 
-use super::{End, context::Context};
-use crate::render::{self, Line, Meaning, Page};
+use super::{Context, End, Failure, Line, Meaning, Page, exit, phrase, quoted, render};
 use descent_engine::{
-    ops::{self, align, file_faults::ValidateReport, trust},
+    ops::{self, align, trust},
     plan_file::{self, Notation, PlanFile},
 };
 use descent_store::{self as store, StatePlace, Store, StoreError};
-use descent_system::{
-    failure::{Failure, exit, quoted},
-    phrase,
-};
 
 const HOST: Host = Host { yaml: plan_file::yaml_below, pattern_faults: store::pattern_faults };
 /// The usual path of the AoT loop's state.
@@ -120,8 +115,9 @@ pub(super) fn migrate(context: &Context, flags: &MigrateArgs) -> Result<End, Fai
     }
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let additions = Additions { why: flags.why.clone(), checks: flags.check.clone() };
+    let hint = "mend them in the old file, where what is meant is known; nothing was written";
     let migration = descent_migrate::of_aot(&file.bytes, &additions, &lineage, HOST)
-        .map_err(|faults| refused(&file, &faults))?;
+        .map_err(|faults| faulty("E-INVALID", &file.name, &file.bytes, &faults, hint))?;
     for line in file.lines(&migration.warnings) {
         context.out.say(&format!("warning: {line}"));
     }
@@ -160,19 +156,13 @@ fn already(context: &Context, file: &PlanFile, version: &str) -> Result<End, Fai
     if let Some(error) = foreign {
         return Err(error.into());
     }
-    let words = format!(
-        "{} is a state of version {version}: there is nothing to migrate, it is read as it is",
-        file.name.display()
-    );
     let output = MigrateOutput::of(file, version, None, &[], "descent status");
-    Ok(context.answer(&output, || format!("{words}\nnext: descent status")))
-}
-
-fn refused(file: &PlanFile, faults: &[Fault]) -> Failure {
-    let lines = explained(&file.name, &file.bytes, faults);
-    let message = format!("{} has {}", file.name.display(), store::count(lines.len()));
-    let hint = "mend them in the old file, where what is meant is known; nothing was written";
-    Failure::new("E-INVALID", exit::INVALID, message, hint).with(lines)
+    Ok(context.answer(&output, || {
+        format!(
+            "{} is a state of version {version}: there is nothing to migrate, it is read as it is\nnext: {}",
+            output.file, output.next
+        )
+    }))
 }
 
 fn report(context: &Context, file: &PlanFile, migration: &Migration, made: Option<&StatePlace>) {
@@ -246,7 +236,9 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
         Some(path) => ops::file_faults::file(&context.dir, path, &context.top()?)?,
     };
     let valid = found.faults.is_empty();
-    warn(context, &found);
+    for line in store::show_faults(&found.path, &found.bytes, &found.warnings) {
+        context.out.say(&format!("warning: {line}"));
+    }
     if context.out.json {
         context.out.json(&ValidateOutput {
             schema: "descent/validate/1",
@@ -255,11 +247,11 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
             warnings: store::place_faults(&found.bytes, &found.warnings),
             issues: &found.issues,
         });
+    } else if !valid {
+        let code = if found.is_plan { "E-INVALID" } else { "E-STATE-INVALID" };
+        let hint = "mend them in an editor; nothing was written";
+        return Err(faulty(code, &found.path, &found.bytes, &found.faults, hint));
     } else {
-        let refusal = refusal(&found.path, &found.bytes, found.is_plan, &found.faults);
-        if let Some(refusal) = refusal {
-            return Err(refusal);
-        }
         let issues = match &found.issues[..] {
             [] => String::new(),
             issues => format!("; {}: {}", render::issue_count(issues), render::ADVICE),
@@ -277,23 +269,11 @@ pub(super) fn validate(context: &Context, flags: &ValidateArgs) -> Result<End, F
     }))
 }
 
-fn warn(context: &Context, found: &ValidateReport) {
-    for line in store::show_faults(&found.path, &found.bytes, &found.warnings) {
-        context.out.say(&format!("warning: {line}"));
-    }
-}
-
-/// The error that tells every fault with its line, if there are any.
-fn refusal(path: &Path, bytes: &[u8], is_plan: bool, faults: &[Fault]) -> Option<Failure> {
-    if faults.is_empty() {
-        return None;
-    }
-    let details = explained(path, bytes, faults);
-    let code = if is_plan { "E-INVALID" } else { "E-STATE-INVALID" };
-    let (path, count) = (path.display(), store::count(details.len()));
-    let hint = "mend them in an editor; nothing was written";
-    let message = format!("{path} has {count}");
-    Some(Failure::new(code, exit::INVALID, message, hint).with(details))
+/// The error that tells every fault with its line.
+fn faulty(code: &'static str, path: &Path, bytes: &[u8], faults: &[Fault], hint: &str) -> Failure {
+    let lines = explained(path, bytes, faults);
+    let message = format!("{} has {}", path.display(), store::count(lines.len()));
+    Failure::new(code, exit::INVALID, message, hint).with(lines)
 }
 
 /// Each fault with its line.

@@ -15,16 +15,10 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{End, context::Context};
-use crate::{
-    render,
-    render::{Line, Meaning, Page},
-};
+use super::{Context, End, Failure, Line, Meaning, Page, exit, phrase};
+use crate::render;
 use descent_engine::ops;
-use descent_system::{
-    failure::{Failure, exit},
-    phrase, secrets,
-};
+use descent_system::secrets;
 
 #[derive(Debug, Args)]
 pub struct ReportArgs {
@@ -48,9 +42,7 @@ enum ReportFormat {
 }
 
 pub(super) fn report(context: &Context, flags: &ReportArgs) -> Result<End, Failure> {
-    let mut store = context.store()?;
-    let loaded = store.read()?;
-    context.warn(&store, &loaded);
+    let (store, loaded) = context.read()?;
     if flags.audit {
         let world = World::new(loaded.state.clone());
         return Ok(print_audit(context, &world, flags.exit_code));

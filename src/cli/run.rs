@@ -1,29 +1,27 @@
 //! `descent run`: starts the loop, or resumes it, and ends with one typed result. Also the run in a process of its own
 //! (`--detach`), and `descent wait`.
 
-use std::{ops::ControlFlow, path::Path};
+use std::ops::ControlFlow;
 
 use clap::Args;
 use descent_core::{
     audit::{self, AuditCode},
-    doc::Node,
     event::Reason,
     id::{RunId, Serial},
-    state::{Run, RunStatus, fields::DurationText},
+    state::{Run, RunStatus, fields::DurationText, final_result::FinalResultRecord},
     step::run_end,
     view::{self, Surroundings},
 };
 use serde::Serialize;
 
 use super::{
-    End, align,
+    Context, End, Failure, Page, align,
     apply::{self, ApplyArgs},
-    constraints,
-    context::{Context, interruptible, runtime, signals},
+    clock, constraints, exit, interruptible,
     live::LiveArea,
+    render, runtime, signals,
 };
-use crate::render::{self, Page};
-use descent_agent::config::{self, Config, ConfigError, resolve};
+use descent_agent::config::{self, Config, resolve};
 use descent_engine::ops::{
     self,
     detach::{DetachOutcome, DetachedRun},
@@ -32,10 +30,6 @@ use descent_engine::ops::{
 };
 use descent_process::detached;
 use descent_store::{Store, evidence};
-use descent_system::{
-    clock,
-    failure::{Failure, exit},
-};
 use descent_workspace::{self as workspace, Checkout, Workspaces, Worktrees};
 
 #[derive(Debug, Args)]
@@ -100,7 +94,8 @@ fn here(
 ) -> Result<End, Failure> {
     ops::ready(&mut store)?;
     let changes = constraints::changes(&flags.set)?;
-    let config = configured(&store.place().project, flags)?;
+    let config = config::load(&store.place().project)?;
+    let config = config.chosen_first(&resolve::of_flags(&flags.agent)?);
     // The clock is made first: its whole seconds are the runtime's.
     let clock = clock::real();
     let runtime = runtime()?;
@@ -134,12 +129,6 @@ fn here(
         runtime.block_on(notifier.tell_ending(&context.client(None), input));
     }
     end
-}
-
-/// The configuration, with the choices of the flags.
-fn configured(project: &Path, flags: &RunArgs) -> Result<Config, ConfigError> {
-    let choices = resolve::of_flags(&flags.agent)?;
-    Ok(config::load(project)?.chosen_first(&choices))
 }
 
 /// The command of the flag, else that of the configuration.
@@ -179,8 +168,8 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
         return context.out.json(&result_json(report));
     }
     let ending = &report.ending;
-    let result = run_end::last_result(&ending.world);
-    let result = result.map_or_else(Node::null, |result| result.node());
+    // Whoever ended without a result came to another end before.
+    let Some(result) = run_end::last_result(&ending.world) else { return };
     let path = report.path().map(|path| path.display().to_string());
     let lies_at = |one: &_| Some(evidence::find(&report.place, one)?.display().to_string());
     let mut page = render::result(&result, path.as_deref(), &lies_at, context.out.width());
@@ -203,10 +192,8 @@ pub(super) fn show_result(context: &Context, report: &RunReport, leads_on: bool)
 /// Names the things that a deciding verdict shared with other trees.
 pub(super) fn judged_where(page: &mut Page, workspaces: &Workspaces, which: Checkout) {
     let Some(trees) = workspaces.trees() else {
-        page.whole(
-            render::row("shared").plain("checked in place: there is no fresh checkout here"),
-        );
-        return;
+        let words = "checked in place: there is no fresh checkout here";
+        return page.whole(render::row("shared").plain(words));
     };
     for kept in trees.keeps() {
         let words = format!("{kept}: it may be left over from an earlier checkout");
@@ -263,8 +250,8 @@ pub(super) fn code_of(run: &Run) -> u8 {
 pub(super) struct ResultOutput<'a> {
     schema: &'static str,
     #[serde(flatten)]
-    #[cfg_attr(test, schemars(with = "descent_core::state::final_result::FinalResultRecord"))]
-    result: &'a Node,
+    #[cfg_attr(test, schemars(with = "FinalResultRecord"))]
+    result: Option<&'a FinalResultRecord>,
     /// The commit of the ending.
     serial: Serial,
     /// The kinds of findings of the auditor, with the number of cases of each.
@@ -278,21 +265,16 @@ struct FoundOutput {
     count: u64,
 }
 
-/// Findings in the state alone: the journal may be long.
-fn found(report: &RunReport) -> Vec<FoundOutput> {
-    let audited = audit::audit(&report.ending.world).into_iter();
-    audited.map(|one| FoundOutput { code: one.code, count: one.count }).collect()
-}
-
 fn result_json(report: &RunReport) -> serde_json::Value {
-    let state = &report.ending.world.facts.state;
-    let result = run_end::last_result(&report.ending.world);
-    let result = result.map_or_else(Node::null, |result| result.node());
+    let world = &report.ending.world;
+    let result = run_end::last_result(world);
+    // In the state alone: the journal may be long.
+    let findings = audit::audit(world).into_iter();
     let output = ResultOutput {
         schema: "descent/result/1",
-        result: &result,
-        serial: state.serial,
-        findings: found(report),
+        result: result.as_ref(),
+        serial: world.state.serial,
+        findings: findings.map(|one| FoundOutput { code: one.code, count: one.count }).collect(),
     };
     let mut value = serde_json::to_value(&output).unwrap_or_default();
     let workspace = value.get_mut("workspace");
@@ -335,14 +317,10 @@ fn detach(context: &Context, mut store: Store) -> Result<End, Failure> {
         DetachOutcome::Begun(begun) => begun,
         DetachOutcome::Signal(signal) => return Ok(End::Signal(signal)),
     };
-    let (pid, log) = (begun.pid, &begun.log);
-    let (run, serial) = (&begun.run, begun.serial);
+    let (run, pid, log, serial) = (&begun.run, begun.pid, &begun.log, begun.serial);
     let output = DetachOutput { schema: "descent/detach/1", run, pid, log, serial };
-    Ok(context.answer(&output, || {
-        format!(
-            "detached: the run is at work by itself (pid {pid})\n  log     {log}\nnext: descent wait"
-        )
-    }))
+    let head = format!("detached: the run is at work by itself (pid {pid})");
+    Ok(context.answer(&output, || format!("{head}\n  log     {log}\nnext: descent wait")))
 }
 
 #[derive(Debug, Args)]

@@ -11,11 +11,10 @@ use descent_core::{
 use serde_json::json;
 
 use super::{
-    End, constraints,
-    context::{ALIGN, Context, bound_of_start, surroundings},
-    run,
+    ALIGN, Context, End, Failure, Line, Meaning, Page, clock, constraints, context::bound_of_start,
+    exit, phrase, render, run, surroundings,
 };
-use crate::render::{self, Line, Meaning, Page, StatusNote};
+use crate::render::StatusNote;
 use descent_engine::{
     heartbeat,
     ops::{
@@ -25,14 +24,9 @@ use descent_engine::{
     },
 };
 use descent_store::Store;
-use descent_system::{
-    clock,
-    failure::{Failure, exit},
-    phrase,
-};
 use descent_workspace as workspace;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct StatusArgs {
     /// End with the exit code of the last ending; 75 while a loop is at work, 3 where it was cut off
     #[arg(long)]
@@ -57,7 +51,7 @@ next: descent align --help";
 
 pub(super) fn bare(context: &Context) -> Result<End, Failure> {
     if context.place()?.is_some() {
-        return status(context, &StatusArgs { exit_code: false, constraints: false, all: false });
+        return status(context, &StatusArgs::default());
     }
     let none = json!({"schema": "descent/none/1", "status": null, "next": ALIGN});
     Ok(context.answer(&none, || HOW_TO_START.to_owned()))
@@ -68,13 +62,9 @@ pub(super) fn status(context: &Context, flags: &StatusArgs) -> Result<End, Failu
         return Ok(print_all(context));
     }
     let mut store = context.store()?;
-    let loaded = match store.read() {
-        Ok(loaded) => loaded,
-        Err(error) => {
-            let observed = observe(&store, RunStatus::Running);
-            return Err(with_note(&observed, error.into()));
-        }
-    };
+    let read = store.read();
+    let loaded =
+        read.map_err(|error| with_note(&observe(&store, RunStatus::Running), error.into()))?;
     context.warn(&store, &loaded);
     let seen = ops::seen(&context.client(None), &store, &loaded);
     Ok(show(context, flags, &store, seen))
@@ -87,7 +77,11 @@ fn show(context: &Context, flags: &StatusArgs, store: &Store, seen: SeenState) -
     }
     let world = World::new(ops::with_usage_counted(store.place(), state));
     let observed = observe(store, world.state.run.status);
-    let mut notes = notes(&observed, &edit);
+    let edited = edit.iter().enumerate().map(|(n, text)| {
+        let head = if n == 0 { "edited by hand, and the next run takes it in: " } else { "then " };
+        StatusNote { meaning: Meaning::Unknown, text: format!("{head}{}", phrase::line(text)) }
+    });
+    let mut notes: Vec<_> = note_on_loop(&observed).into_iter().chain(edited).collect();
     notes.extend(stop_under_way(&world.state).filter(|_| observed.holder.is_some()));
     let around = surroundings(store, &world.state);
     let mut status = view::status(&world, &around, observed.liveness);
@@ -111,29 +105,14 @@ fn show(context: &Context, flags: &StatusArgs, store: &Store, seen: SeenState) -
     End::Code(code)
 }
 
-/// Notes beside the state: what a loop does, and whether the file was edited.
-fn notes(observed: &LoopObservation, edit: &[String]) -> Vec<StatusNote> {
-    let note = |(n, text): (usize, &String)| {
-        let head = match n {
-            0 => "edited by hand, and the next run takes it in: ",
-            _ => "then ",
-        };
-        StatusNote { meaning: Meaning::Unknown, text: format!("{head}{}", phrase::line(text)) }
-    };
-    let edited = edit.iter().enumerate().map(note);
-    note_on_loop(observed).into_iter().chain(edited).collect()
-}
-
 /// A stop that waits for what must not be cut off.
 fn stop_under_way(state: &State) -> Option<StatusNote> {
     let request = state.control.request.as_ref();
     let request = request.filter(|_| state.control.stop_requested)?;
     let names: Vec<&str> = state.run.in_flight.iter().map(|one| one.atom.as_str()).collect();
-    let waits = if names.is_empty() {
-        String::new()
-    } else {
-        format!("; it waits for {}", phrase::listed(&names, 6))
-    };
+    let waits =
+        (!names.is_empty()).then(|| format!("; it waits for {}", phrase::listed(&names, 6)));
+    let waits = waits.unwrap_or_default();
     Some(StatusNote {
         meaning: Meaning::Unknown,
         text: format!("{} asked it to stop{waits} (descent stop --now ends it)", request.by),
@@ -177,23 +156,18 @@ fn print_all(context: &Context) -> End {
 }
 
 fn run_lines(page: &mut Page, run: &KnownRun) {
-    let age = phrase::since(&run.since, clock::now()).map(phrase::age);
-    let age = age.unwrap_or_default();
+    let age = phrase::since(&run.since, clock::now()).map(phrase::age).unwrap_or_default();
     let when = if run.live { format!("for {age}") } else { format!("{age} ago") };
     let work = format!("{} of {}", run.resolved, run.resolved + run.unresolved);
-    let goal = match (&run.goal, &run.problem) {
-        (Some(goal), _) => phrase::line(goal),
-        (None, Some(problem)) => phrase::line(problem),
-        (None, None) => String::new(),
-    };
+    let goal = run.goal.as_ref().or(run.problem.as_ref());
+    let goal = goal.map(|text| phrase::line(text)).unwrap_or_default();
     let (meaning, word) = run_word(run);
     let head = Line::new().put(meaning, word).pad(WORD_WIDTH);
     let head = head.then(Line::of(when).pad(TIME_WIDTH));
     page.push(head.then(Line::of(work).pad(WORK_WIDTH)).plain(goal));
     let place = if run.is_usual { &run.project } else { &run.state };
-    let process = run.pid.map(|pid| {
-        if run.detached { format!("  pid {pid}, detached") } else { format!("  pid {pid}") }
-    });
+    let detached = if run.detached { ", detached" } else { "" };
+    let process = run.pid.map(|pid| format!("  pid {pid}{detached}"));
     let place = Line::indent(WORD_WIDTH).plain(place.display().to_string());
     page.whole(place.dim(process.unwrap_or_default()));
 }
@@ -201,7 +175,16 @@ fn run_lines(page: &mut Page, run: &KnownRun) {
 /// How the run stands, in a word or two.
 fn run_word(run: &KnownRun) -> (Meaning, &'static str) {
     match (run.activity, run.status) {
-        (Activity::Idle, _) if run.live => (Meaning::Unknown, waits_word(run.waits_for)),
+        (Activity::Idle, _) if run.live => {
+            let word = match run.waits_for {
+                Some(WaitsFor::File) => "waits for file",
+                Some(WaitsFor::Disk) => "waits for disk",
+                Some(WaitsFor::Repository) => "waits for repository",
+                Some(WaitsFor::Redirect) => "redirecting",
+                Some(WaitsFor::Backoff) | None => "waits",
+            };
+            (Meaning::Unknown, word)
+        }
         (Activity::Idle, Some(status)) => (Meaning::of(status), status),
         (Activity::Idle, None) => (Meaning::Fail, "unreadable"),
         (Activity::Running, _) => (Meaning::Running, "running"),
@@ -212,23 +195,10 @@ fn run_word(run: &KnownRun) -> (Meaning, &'static str) {
     }
 }
 
-fn waits_word(what: Option<WaitsFor>) -> &'static str {
-    match what {
-        Some(WaitsFor::File) => "waits for file",
-        Some(WaitsFor::Disk) => "waits for disk",
-        Some(WaitsFor::Repository) => "waits for repository",
-        Some(WaitsFor::Redirect) => "redirecting",
-        Some(WaitsFor::Backoff) | None => "waits",
-    }
-}
-
 /// One line on the activity of a loop, if there is any.
 pub(super) fn note_on_loop(observed: &LoopObservation) -> Option<StatusNote> {
     let (meaning, text) = match (observed.liveness.activity, observed.holder.as_deref()) {
-        (Activity::Running, who) => {
-            let who = who?;
-            (Meaning::Running, format!("a loop is at work: {who}"))
-        }
+        (Activity::Running, who) => (Meaning::Running, format!("a loop is at work: {}", who?)),
         (Activity::Idle, who) => {
             let what = waits_for(observed.liveness.waits_for?);
             (Meaning::Unknown, format!("a loop waits {what}: {}", who?))
@@ -242,11 +212,9 @@ pub(super) fn note_on_loop(observed: &LoopObservation) -> Option<StatusNote> {
         }
         (Activity::Dead, _) => {
             let heartbeat = observed.heartbeat()?;
-            let seen =
-                phrase::since_moment(heartbeat::last_sign(heartbeat, clock::now()), clock::now());
-            let (doing, pid) = (heartbeat.phase.describe(), heartbeat.pid);
-            let text = format!("its last sign of life: {seen}, {doing} (pid {pid})");
-            (Meaning::Dim, text)
+            let (now, doing, pid) = (clock::now(), heartbeat.phase.describe(), heartbeat.pid);
+            let seen = phrase::since_moment(heartbeat::last_sign(heartbeat, now), now);
+            (Meaning::Dim, format!("its last sign of life: {seen}, {doing} (pid {pid})"))
         }
     };
     Some(StatusNote { meaning, text })
@@ -276,9 +244,7 @@ enum GraphFormat {
 }
 
 pub(super) fn graph(context: &Context, flags: &GraphArgs) -> Result<End, Failure> {
-    let mut store = context.store()?;
-    let loaded = store.read()?;
-    context.warn(&store, &loaded);
+    let (_, loaded) = context.read()?;
     let view = view::graph::graph(&World::new(loaded.state.clone()));
     let out = context.out;
     match flags.format {

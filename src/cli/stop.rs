@@ -9,18 +9,13 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{ALIGN, Context, surroundings},
-    status,
-};
+use super::{ALIGN, Context, End, Failure, exit, status, surroundings};
 use descent_engine::ops::{
     self,
     liveness::observe,
     stop::{StopOutcome, StopProof, StopRequest},
 };
 use descent_store::Store;
-use descent_system::failure::{Failure, exit};
 
 #[derive(Debug, Args)]
 pub struct StopArgs {
@@ -58,14 +53,10 @@ pub(super) fn stop(context: &Context, flags: StopArgs) -> Result<End, Failure> {
             report(context, "requested", Some(&proof), "descent status");
         }
         StopOutcome::Requested(signals) => {
-            let by =
-                names(&signals).map(|names| format!(" ({names} sent: the loop reads no request)"));
-            let by = by.unwrap_or_default();
+            let by = names(&signals, " (", " sent: the loop reads no request)");
             context.out.say(&format!("stop requested{by}\nnext: descent status"));
         }
-        StopOutcome::Stopped(proof) => {
-            report(context, "stopped", Some(&proof), &next(&mut store));
-        }
+        StopOutcome::Stopped(proof) => report(context, "stopped", Some(&proof), &next(&mut store)),
     }
     Ok(End::Code(0))
 }
@@ -111,18 +102,21 @@ fn report(context: &Context, what: &str, proof: Option<&StopProof>, next: &str) 
         signals,
     };
     context.answer(&output, || {
-        let by = names(signals).map(|names| format!(" by {names}, since the loop read no request"));
+        let by = names(signals, " by ", ", since the loop read no request");
         let proven = ended.map(|ended| {
             let plural = if ended.processes == 1 { "" } else { "es" };
-            let (processes, ms) = (ended.processes, ended.ms);
-            format!(": {processes} process{plural} ended within {ms} ms")
+            format!(": {} process{plural} ended within {} ms", ended.processes, ended.ms)
         });
-        let (by, proven) = (by.unwrap_or_default(), proven.unwrap_or_default());
+        let proven = proven.unwrap_or_default();
         format!("{what}{by}{proven}\nnext: {next}")
     });
 }
 
-/// `SIGTERM, SIGCONT`; `None` if there were none.
-fn names(signals: &[&str]) -> Option<String> {
-    (!signals.is_empty()).then(|| signals.join(", "))
+/// `SIGTERM, SIGCONT` between two texts; nothing if there were none.
+fn names(signals: &[&str], before: &str, after: &str) -> String {
+    if signals.is_empty() {
+        String::new()
+    } else {
+        format!("{before}{}{after}", signals.join(", "))
+    }
 }

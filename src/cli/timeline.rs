@@ -13,17 +13,9 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{Context, surroundings},
-    help,
-};
+use super::{Context, End, Failure, Meaning, clock, help, surroundings};
 use crate::render;
 use descent_store::{Commit, History, LoadedState, Store};
-use descent_system::{
-    clock,
-    failure::{Failure, exit},
-};
 
 /// The present state, and all that is kept of earlier ones.
 pub(super) struct Timeline {
@@ -81,15 +73,12 @@ impl Timeline {
 
     pub(super) fn not_kept(&self, text: &str) -> Failure {
         let first = self.commits.first().map(|one| one.serial.0);
-        let hint = match first {
-            Some(first) => format!("kept are {first} to {}: descent log", self.now.state.serial.0),
-            None => {
-                "nothing of the past is kept here: descent log tells what the state itself holds"
-                    .to_owned()
-            }
-        };
-        let message = format!("the state at {text} is not kept");
-        Failure::new("E-USAGE", exit::USAGE, message, hint)
+        let newest = self.now.state.serial.0;
+        let hint = first.map(|first| format!("kept are {first} to {newest}: descent log"));
+        let none =
+            "nothing of the past is kept here: descent log tells what the state itself holds";
+        let hint = hint.unwrap_or_else(|| none.to_owned());
+        Failure::usage(format!("the state at {text} is not kept"), hint)
     }
 }
 
@@ -100,15 +89,13 @@ pub(super) fn event_line(event: &Event) -> String {
 }
 
 /// The events of a commit in words: those of the history, else all.
-pub(super) fn describe_commit(commit: &Commit) -> String {
-    let (lasting, passing): (Vec<&Event>, Vec<&Event>) =
-        commit.events.iter().partition(|event| event.is_lasting());
-    let events = if lasting.is_empty() { passing } else { lasting };
-    if events.is_empty() {
-        return commit.describe();
+fn describe_commit(commit: &Commit) -> String {
+    let has_lasting = commit.events.iter().any(Event::is_lasting);
+    let events = commit.events.iter().filter(|event| event.is_lasting() || !has_lasting);
+    match events.map(event_line).collect::<Vec<_>>() {
+        texts if texts.is_empty() => commit.describe(),
+        texts => texts.join("; "),
     }
-    let texts: Vec<String> = events.into_iter().map(event_line).collect();
-    texts.join("; ")
 }
 
 /// The state at a commit: `descent log SERIAL --json`
@@ -129,11 +116,12 @@ pub(super) struct ShowOutput<'a> {
 }
 
 /// The state file as it is; if it cannot be read, its newest kept commit, to be put back.
-pub(super) fn newest_bytes(context: &Context, store: &mut Store) -> Result<End, Failure> {
+pub(super) fn newest_bytes(context: &Context) -> Result<End, Failure> {
+    let mut store = context.store()?;
     match store.read() {
         // A file that is another's is not shown for ours.
         Ok(loaded) if loaded.is_foreign => {
-            let timeline = Timeline::of(store, loaded);
+            let timeline = Timeline::of(&store, loaded);
             context.out.bytes(&timeline.point(timeline.now.state.serial)?.bytes);
         }
         Ok(loaded) => context.out.bytes(loaded.bytes()),
@@ -151,11 +139,9 @@ pub(super) fn newest_bytes(context: &Context, store: &mut Store) -> Result<End, 
 pub(super) fn saved(context: &Context, timeline: &Timeline, at: &str) -> Result<End, Failure> {
     let serial = timeline.serial(at)?;
     let edit = timeline.history.edit(&timeline.now.state.lineage, serial);
-    let Some(edit) = edit else {
-        let what = format!("serial {} took in no edit by hand", serial.0);
-        return Err(Failure::usage(what, "descent log shows which did"));
-    };
-    context.out.bytes(&edit);
+    let none = || format!("serial {} took in no edit by hand", serial.0);
+    let none = || Failure::usage(none(), "descent log shows which did");
+    context.out.bytes(&edit.ok_or_else(none)?);
     Ok(End::Code(0))
 }
 
@@ -185,15 +171,10 @@ pub(super) fn show(
         text: commit.map(describe_commit),
         state: doc::parse_bytes(&point.bytes, &doc::Limits::default()).node,
     };
-    let note = commit.map(|commit| render::StatusNote {
-        meaning: render::Meaning::Plain,
-        text: format!(
-            "serial {}, by {} ({}): {}",
-            commit.serial.0,
-            commit.by,
-            commit.command,
-            output.text.as_deref().unwrap_or_default()
-        ),
+    let note = commit.zip(output.text.as_ref()).map(|(commit, text)| {
+        let text =
+            format!("serial {}, by {} ({}): {text}", commit.serial.0, commit.by, commit.command);
+        render::StatusNote { meaning: Meaning::Plain, text }
     });
     // Only of the present state can it be said that nothing runs.
     let is_past = point.state.serial != timeline.now.state.serial;

@@ -12,11 +12,8 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{Context, runtime},
-};
-use crate::render::{self, Bounds};
+use super::{Context, End, Failure, clock, exit, phrase, render, runtime};
+use crate::render::Bounds;
 use descent_agent::config::Config;
 use descent_engine::{
     events::EventLine,
@@ -24,11 +21,6 @@ use descent_engine::{
         Client,
         trust::{self, TrustQuestion, TrustTarget},
     },
-};
-use descent_system::{
-    clock,
-    failure::{Failure, exit},
-    phrase,
 };
 
 /// The most that a refusal shows.
@@ -99,8 +91,7 @@ fn hold_to(subject: &TrustQuestion, text: &str, hash: &Digest) -> Result<(), Fai
         return Ok(());
     }
     let mut details = render::carried(&subject.carried, EXCERPT, &subject.command);
-    details.push(format!("given  {given}"));
-    details.push(format!("here   {hash}"));
+    details.extend([format!("given  {given}"), format!("here   {hash}")]);
     let message = format!("{} has other commands than the digest was given for", subject.name);
     let hint = format!("look at what changed: {}", subject.command);
     Err(Failure::new("E-NOT-TRUSTED", exit::UNTRUSTED, message, hint).with(details))
@@ -114,10 +105,8 @@ pub(super) fn ask_or_refuse(
 ) -> Result<(), Failure> {
     if !may_ask || context.out.json || context.out.quiet {
         let mut details = describe(subject, EXCERPT);
-        details.push(format!(
-            "where nobody can answer: {}",
-            subject.by_hash(&subject.carried.digest())
-        ));
+        let by_hash = subject.by_hash(&subject.carried.digest());
+        details.push(format!("where nobody can answer: {by_hash}"));
         return Err(not_trusted(subject).with(details));
     }
     context.out.say(&describe(subject, Bounds::WHOLE).join("\n"));
@@ -144,13 +133,8 @@ fn describe(subject: &TrustQuestion, bounds: Bounds) -> Vec<String> {
 
 fn not_trusted(subject: &TrustQuestion) -> Failure {
     let why = subject.doubts.first().map(|doubt| format!(": {doubt}")).unwrap_or_default();
-    let message = format!("{} is not trusted here{why}", subject.name);
-    Failure::new(
-        "E-NOT-TRUSTED",
-        exit::UNTRUSTED,
-        phrase::visible(&message),
-        subject.command.clone(),
-    )
+    let message = phrase::visible(&format!("{} is not trusted here{why}", subject.name));
+    Failure::new("E-NOT-TRUSTED", exit::UNTRUSTED, message, subject.command.clone())
 }
 
 fn nothing_allowed(subject: &TrustQuestion) -> Failure {
@@ -199,7 +183,6 @@ pub(super) struct CommandClient<'a> {
     context: &'a Context,
     /// Given if the worker is started too: it has to be allowed with the state.
     config: Option<&'a Config>,
-    by: String,
     pub(super) may_ask: bool,
     /// A screen is not disturbed.
     is_silent: bool,
@@ -207,19 +190,18 @@ pub(super) struct CommandClient<'a> {
 
 impl Context {
     pub(super) fn client<'a>(&'a self, config: Option<&'a Config>) -> CommandClient<'a> {
-        let (by, may_ask) = (Self::by(), self.may_ask);
-        CommandClient { context: self, config, by, may_ask, is_silent: false }
+        CommandClient { context: self, config, may_ask: self.may_ask, is_silent: false }
     }
 
     /// A client that says nothing while it works, and asks nothing: that is for a command that has the terminal.
-    pub(super) fn silent_client(&self, by: String) -> CommandClient<'_> {
-        CommandClient { by, may_ask: false, is_silent: true, ..self.client(None) }
+    pub(super) fn silent_client(&self) -> CommandClient<'_> {
+        CommandClient { may_ask: false, is_silent: true, ..self.client(None) }
     }
 }
 
 impl Client for CommandClient<'_> {
     fn by(&self) -> String {
-        self.by.clone()
+        Context::by()
     }
 
     fn now(&self) -> UnixMillis {

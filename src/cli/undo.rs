@@ -4,22 +4,18 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use descent_core::{
-    id::{AtomId, Lineage, Serial},
+    id::{Lineage, Serial},
     state::Workspace,
 };
 use serde::Serialize;
 
-use super::{End, context::Context, timeline::Timeline};
+use super::{Context, End, Failure, phrase, quoted, timeline::Timeline};
 use descent_agent::config;
 use descent_engine::ops::{
     self,
     undo::{NothingToUndo, UndoReport},
 };
 use descent_store::Commit;
-use descent_system::{
-    failure::{Failure, exit, quoted},
-    phrase,
-};
 
 #[derive(Debug, Args)]
 #[command(
@@ -55,13 +51,11 @@ pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> 
     let then = timeline.point(serial)?.state;
     let planned = match ops::undo::plan(&client, &store, &timeline.now.state, &then)? {
         Ok(planned) => planned,
-        Err(NothingToUndo(outside)) => return Ok(nothing(context, serial, &outside)),
+        Err(nothing) => return Ok(unchanged(context, serial, &nothing)),
     };
     if flags.dry_run {
-        let next = match &flags.serial {
-            Some(_) => format!("descent undo {} -y", serial.0),
-            None => "descent undo -y".to_owned(),
-        };
+        let named = flags.serial.as_ref().map(|_| format!(" {}", serial.0));
+        let next = format!("descent undo{} -y", named.unwrap_or_default());
         return Ok(UndoOutput::of(&planned, UndoResult::Planned, next).print(context));
     }
     if !flags.yes {
@@ -70,7 +64,7 @@ pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> 
     }
     let done = match ops::undo::undo(&client, &mut store, timeline.now, &then)? {
         Ok(done) => done,
-        Err(NothingToUndo(outside)) => return Ok(nothing(context, serial, &outside)),
+        Err(nothing) => return Ok(unchanged(context, serial, &nothing)),
     };
     let next = ops::next(&store, &done.state);
     Ok(UndoOutput::of(&done, UndoResult::Undone, next).print(context))
@@ -81,15 +75,11 @@ fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
     let commits = &timeline.commits;
     let is_present = |commit: &&Commit| commit.serial <= timeline.now.state.serial;
     let last = commits.iter().rev().filter(is_present).find(|one| one.is_correction);
-    let Some(last) = last else {
-        let hint = "descent log shows the serials; descent undo SERIAL goes back to one";
-        let what = "no correction is kept that could be undone";
-        return Err(Failure::new("E-USAGE", exit::USAGE, what, hint));
-    };
-    let before = commits.iter().rev().find(|one| one.serial < last.serial);
-    before
-        .map(|one| one.serial)
-        .ok_or_else(|| timeline.not_kept(&format!("the serial before {}", last.serial.0)))
+    let hint = "descent log shows the serials; descent undo SERIAL goes back to one";
+    let none = || Failure::usage("no correction is kept that could be undone", hint);
+    let last = last.ok_or_else(none)?.serial;
+    let before = commits.iter().rev().map(|one| one.serial).find(|serial| *serial < last);
+    before.ok_or_else(|| timeline.not_kept(&format!("the serial before {}", last.0)))
 }
 
 /// The outcome of an undo, or of a dry run: `descent undo --json`
@@ -133,12 +123,12 @@ impl UndoOutput {
     }
 }
 
-fn nothing(context: &Context, serial: Serial, outside: &[AtomId]) -> End {
-    let why = if outside.is_empty() {
-        format!("nothing differs from serial {}", serial.0)
-    } else {
-        let names = phrase::listed(outside, usize::MAX);
-        format!("what these did outside of the tree is not taken back: {names}")
+fn unchanged(context: &Context, serial: Serial, nothing: &NothingToUndo) -> End {
+    let NothingToUndo(outside) = nothing;
+    let names = phrase::listed(outside, usize::MAX);
+    let why = match outside.is_empty() {
+        true => format!("nothing differs from serial {}", serial.0),
+        false => format!("what these did outside of the tree is not taken back: {names}"),
     };
     let output = UndoOutput {
         schema: "descent/undo/1",
@@ -181,10 +171,9 @@ fn fork(context: &Context, to: Option<&Path>) -> Result<End, Failure> {
     let to = to.map(|to| context.dir.join(to));
     let fork = ops::undo::fork(&client, &mut store, to.as_deref())?;
     let place = &fork.place;
-    let next = if place.is_usual() {
-        format!("descent -C {} run", quoted(&place.project))
-    } else {
-        format!("descent --state {} run", quoted(&place.state))
+    let next = match place.is_usual() {
+        true => format!("descent -C {} run", quoted(&place.project)),
+        false => format!("descent --state {} run", quoted(&place.state)),
     };
     if fork.kind == Workspace::Shared && !context.out.json {
         let words = "agents work in place here: two runs in one directory get in each other's way";

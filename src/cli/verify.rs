@@ -4,7 +4,7 @@
 use clap::Args;
 use descent_core::{
     id::CommitId,
-    state::{StartedFrom, State},
+    state::State,
     verdict::Verdict,
     view::{self, VerdictView},
     world::World,
@@ -12,17 +12,13 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{
-    End,
-    context::{Context, interruptible, surroundings},
-    live::drawn,
-    run,
+    Context, End, Failure, Line, Meaning, Page, exit, interruptible, live::drawn, render, run,
+    surroundings,
 };
-use crate::render::{self, Line, Meaning, Page};
 use descent_engine::ops::{
     self,
     evaluate::{self, CheckBench},
 };
-use descent_system::failure::{Failure, exit};
 use descent_workspace::{Checkout, Workspaces};
 
 #[derive(Debug, Args)]
@@ -33,13 +29,6 @@ pub struct VerifyArgs {
     /// The result of the run, instead of the working tree as it is
     #[arg(long)]
     result: bool,
-}
-
-/// The subject of the checks, and its name.
-struct VerifySubject {
-    /// Absent in `shared`: the files as they are.
-    commit: Option<CommitId>,
-    name: String,
 }
 
 /// Whether the base case holds: `descent verify --json`
@@ -63,9 +52,9 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     let loaded = ops::trust::gate(&context.client(None), &mut store)?;
     let state = &ops::seen(&context.client(None), &store, &loaded).state;
     let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
-    let subject = subject(flags, state, &workspaces)?;
+    let (commit, name) = subject(flags, state, &workspaces)?;
     if let Some(trees) = workspaces.trees() {
-        trees.refuse_ways_back(subject.commit.as_ref())?;
+        trees.refuse_ways_back(commit.as_ref())?;
     }
     let environment = workspaces.environment(ops::environment(state));
     let programs = ops::programs(store.place());
@@ -77,7 +66,7 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
             programs: &*programs,
             cancel: &cancel,
         };
-        bench.base_case(state, &workspaces, subject.commit.clone(), &drawn(context)).await
+        bench.base_case(state, &workspaces, commit.clone(), &drawn(context)).await
     })?;
     let judged = match judged {
         Ok(judged) => judged,
@@ -88,8 +77,8 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
         schema: "descent/verify/1",
         holds: verdict == Verdict::Pass,
         verdict,
-        of: &subject.name,
-        on: subject.commit.as_ref(),
+        of: &name,
+        on: commit.as_ref(),
         linked: run::linked(&workspaces, Checkout::Judging),
         checks: &judged,
     };
@@ -101,7 +90,7 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
         };
         let mut page = Page::new(context.out.width());
         let head = Line::new().put(Meaning::of(verdict.word()), word).plain(" ");
-        page.wrapped(head, Meaning::Dim, &format!("on {}", subject.name), 2);
+        page.wrapped(head, Meaning::Dim, &format!("on {name}"), 2);
         page.extend(render::judged(&judged));
         run::judged_where(&mut page, &workspaces, Checkout::Judging);
         page.next(&view::after_verify(&World::new(state.clone()), &surroundings(&store, state)));
@@ -110,38 +99,36 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     Ok(End::Code(if verdict == Verdict::Pass { 0 } else { exit::NOT_SO }))
 }
 
+/// The commit whose files are checked, none in `shared`, and its name.
 fn subject(
     flags: &VerifyArgs,
     state: &State,
     workspaces: &Workspaces,
-) -> Result<VerifySubject, Failure> {
+) -> Result<(Option<CommitId>, String), Failure> {
     if flags.result {
-        let Some(commit) = state.run.result().cloned() else {
-            let what = "the run has no result yet";
-            return Err(Failure::new("E-NO-RESULT", exit::NOT_SO, what, "descent run"));
-        };
+        let none = "the run has no result yet";
+        let none = || Failure::new("E-NO-RESULT", exit::NOT_SO, none, "descent run");
+        let commit = state.run.result().cloned().ok_or_else(none)?;
         let name = format!("the result ({})", short(&commit));
-        return Ok(VerifySubject { commit: Some(commit), name });
+        return Ok((Some(commit), name));
     }
     if let Some(rev) = &flags.rev {
         let trees = workspaces.trees();
         let commit = trees.map_or(Ok(None), |trees| trees.git().resolve(rev))?;
         let commit = commit.ok_or_else(|| ops::start::no_such_rev(rev))?;
         let name = format!("{rev} ({})", short(&commit));
-        return Ok(VerifySubject { commit: Some(commit), name });
+        return Ok((Some(commit), name));
     }
     let start = workspaces.snapshot()?;
-    let name = start.as_ref().map_or("the files as they are".to_owned(), describe);
-    Ok(VerifySubject { commit: start.map(|start| start.commit), name })
-}
-
-/// The name of the working tree that was checked.
-fn describe(start: &StartedFrom) -> String {
-    let Some(branch) = &start.branch else {
-        return "your files as they are".to_owned();
+    let name = match start.as_ref().map(|start| (start, &start.branch)) {
+        None => "the files as they are".to_owned(),
+        Some((_, None)) => "your files as they are".to_owned(),
+        Some((start, Some(branch))) => {
+            let more = if start.dirty { ", and what is not committed" } else { "" };
+            format!("your files as they are ({branch} at {}{more})", short(&start.head))
+        }
     };
-    let more = if start.dirty { ", and what is not committed" } else { "" };
-    format!("your files as they are ({branch} at {}{more})", short(&start.head))
+    Ok((start.map(|start| start.commit), name))
 }
 
 fn short(commit: &CommitId) -> &str {

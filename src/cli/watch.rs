@@ -13,16 +13,9 @@ use descent_core::{
     world::World,
 };
 
-use super::{End, context::Context, run};
-use crate::{
-    render,
-    render::{Page, area, event as event_lines},
-};
+use super::{Context, End, Failure, clock, exit, run};
+use crate::{render, render::area};
 use descent_engine::ops::watch::{Lookout, WatchReport};
-use descent_system::{
-    clock,
-    failure::{Failure, exit},
-};
 
 /// The time between two looks.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
@@ -60,16 +53,13 @@ fn follow(context: &Context, mut lookout: Lookout) -> Result<End, Failure> {
             context.out.say(&format!("audit     {words}"));
         }
         idle = if look.is_live() { 0 } else { idle + 1 };
-        if idle >= LOOKS_BEFORE_IDLE || (idle > 0 && has_ended(&look)) {
+        let status = look.state().run.status;
+        let has_ended = !status.is_active() && status != RunStatus::Aligned;
+        if idle >= LOOKS_BEFORE_IDLE || (idle > 0 && has_ended) {
             return end(context, &mut lookout);
         }
         std::thread::sleep(LOOK_EVERY);
     }
-}
-
-fn has_ended(look: &WatchReport) -> bool {
-    let run = &look.state().run;
-    !run.status.is_active() && run.status != RunStatus::Aligned
 }
 
 fn print_events(context: &Context, look: &WatchReport) {
@@ -77,9 +67,7 @@ fn print_events(context: &Context, look: &WatchReport) {
         if context.out.json {
             context.out.data(&happened.line);
         } else if !context.out.quiet {
-            let mut page = Page::new(usize::MAX);
-            page.extend(event_lines(&happened.event, context.out.width()));
-            context.out.page(&page);
+            context.out.lines(render::event(&happened.event, context.out.width()));
         }
     }
 }

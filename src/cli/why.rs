@@ -12,11 +12,7 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{
-    End,
-    context::{Context, surroundings},
-    timeline::event_line,
-};
+use super::{Context, End, Failure, Line, clock, phrase, surroundings, timeline::event_line};
 use crate::render;
 use descent_agent::config;
 use descent_engine::{
@@ -24,7 +20,6 @@ use descent_engine::{
     ops::output::{AttemptOutput, OutputSource, PromptReport},
 };
 use descent_store::{Commit, evidence};
-use descent_system::{clock, failure::Failure, phrase};
 use descent_workspace as workspace;
 
 #[derive(Debug, Args)]
@@ -122,7 +117,7 @@ fn past(commits: &[Commit], atom: &AtomId) -> Vec<render::StoryLine> {
 }
 
 pub(super) fn print_output(context: &Context, found: &AttemptOutput) -> End {
-    whole_text(context, found, note(found), &found.whole)
+    whole_text(context, found, Some(note(found)), &found.whole)
 }
 
 fn print_prompt(context: &Context, report: &PromptReport) -> End {
@@ -147,35 +142,27 @@ fn whole_text(
     if !render::is_for_eyes() {
         context.out.bytes(bytes);
     } else if !bytes.is_empty() {
-        let text = String::from_utf8_lossy(bytes);
-        let mut page = render::Page::new(usize::MAX);
-        let lines = text.lines().map(render::Line::of);
-        lines.for_each(|line| page.whole(line));
-        context.out.page(&page);
+        context.out.lines(String::from_utf8_lossy(bytes).lines().map(Line::of));
     }
     End::Code(0)
 }
 
 /// The words for a person beside the text.
-fn note(found: &AttemptOutput) -> Option<String> {
+fn note(found: &AttemptOutput) -> String {
     let attempt = &found.attempt;
     let is_running = found.ended == AttemptEnd::Running;
     match found.source {
         OutputSource::Log | OutputSource::Evidence if found.whole.is_empty() => {
-            Some(format!("{attempt} printed nothing{}", if is_running { " yet" } else { "" }))
+            format!("{attempt} printed nothing{}", if is_running { " yet" } else { "" })
         }
-        OutputSource::Log if is_running => {
-            Some(format!("{attempt} is in flight; so far it printed:"))
-        }
-        OutputSource::Log | OutputSource::Evidence => Some(format!("{attempt} printed:")),
+        OutputSource::Log if is_running => format!("{attempt} is in flight; so far it printed:"),
+        OutputSource::Log | OutputSource::Evidence => format!("{attempt} printed:"),
         OutputSource::Setup if is_running => {
-            Some(format!("{attempt} has printed nothing yet; `setup` printed before it:"))
+            format!("{attempt} has printed nothing yet; `setup` printed before it:")
         }
-        OutputSource::Setup => {
-            Some(format!("{attempt} printed nothing; `setup` printed before it:"))
-        }
+        OutputSource::Setup => format!("{attempt} printed nothing; `setup` printed before it:"),
         OutputSource::Excerpt => {
-            Some(format!("the whole output of {attempt} is gone; the state keeps this of it:"))
+            format!("the whole output of {attempt} is gone; the state keeps this of it:")
         }
     }
 }

@@ -5,7 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use descent_core::view::graph::{GraphView, NodeView};
+use descent_core::{
+    id::AtomId,
+    view::graph::{GraphView, NodeView},
+};
 
 use super::{Line, Meaning, Page, line};
 
@@ -75,8 +78,10 @@ fn placed(view: &GraphView) -> Vec<Line> {
     // Whether each level has further members.
     let mut open: Vec<bool> = Vec::new();
     let mut heads = Vec::with_capacity(view.nodes.len());
-    let last = last_members(view);
-    for (node, is_last) in view.nodes.iter().zip(last) {
+    for (place, node) in view.nodes.iter().enumerate() {
+        let mut after = view.nodes.iter().skip(place + 1);
+        let is_last =
+            after.find(|one| one.depth <= node.depth).is_none_or(|one| one.depth < node.depth);
         open.truncate(node.depth);
         let mut branches = String::new();
         for goes_on in open.iter().skip(1) {
@@ -100,20 +105,6 @@ fn plans(node: &NodeView) -> String {
     let budget = budget.map(|budget| format!(", {budget} a plan"));
     let partial = if node.partial { ", in part" } else { "" };
     format!("plans{partial}{}  ", budget.unwrap_or_default())
-}
-
-/// Whether each node is the last member of its group. Goes from the end: a node closes its level.
-fn last_members(view: &GraphView) -> Vec<bool> {
-    let mut seen: Vec<bool> = Vec::new();
-    let mut last = Vec::with_capacity(view.nodes.len());
-    for node in view.nodes.iter().rev() {
-        seen.truncate(node.depth + 1);
-        seen.resize(node.depth + 1, false);
-        last.push(!seen[node.depth]);
-        seen[node.depth] = true;
-    }
-    last.reverse();
-    last
 }
 
 fn description(node: &NodeView) -> Line {
@@ -163,42 +154,19 @@ fn class(node: &NodeView) -> &'static str {
     }
 }
 
-fn members(node: &NodeView) -> &'static str {
-    if node.kind == "any" { "one of" } else { "all of" }
-}
-
-/// Nodes by place, and the end of each group after its members.
-enum DiagramPart<'g> {
-    Open(usize, &'g NodeView),
-    Leaf(usize, &'g NodeView),
-    Close,
-}
-
-fn parts<'g>(nodes: &[&'g NodeView]) -> Vec<DiagramPart<'g>> {
-    let mut parts = Vec::new();
-    let mut open: Vec<usize> = Vec::new();
-    for (place, node) in nodes.iter().enumerate() {
-        while open.last().is_some_and(|depth| *depth >= node.depth) {
-            open.pop();
-            parts.push(DiagramPart::Close);
-        }
-        if !node.is_group {
-            parts.push(DiagramPart::Leaf(place, node));
-        } else {
-            open.push(node.depth);
-            parts.push(DiagramPart::Open(place, node));
-        }
+/// Ends the groups that are open, up to this depth.
+fn close(text: &mut Vec<String>, open: &mut Vec<usize>, depth: usize) {
+    while open.pop_if(|group| *group >= depth).is_some() {
+        text.push(format!("{}end", "  ".repeat(open.len() + 1)));
     }
-    parts.extend(open.iter().map(|_| DiagramPart::Close));
-    parts
 }
 
 /// The dependencies by place: what is waited for, and what waits.
-fn waits(nodes: &[&NodeView]) -> Vec<(usize, usize)> {
-    let places: BTreeMap<&str, usize> =
-        nodes.iter().enumerate().map(|(place, node)| (node.id.as_str(), place)).collect();
+pub(super) fn waits(nodes: &[&NodeView]) -> Vec<(usize, usize)> {
+    let places: BTreeMap<&AtomId, usize> =
+        nodes.iter().enumerate().map(|(place, node)| (&node.id, place)).collect();
     let of_node = |(place, node): (usize, &&NodeView)| {
-        let deps = node.depends_on.iter().filter_map(|id| places.get(id.as_str()));
+        let deps = node.depends_on.iter().filter_map(|id| places.get(id));
         deps.map(|dep| (*dep, place)).collect::<Vec<_>>()
     };
     nodes.iter().enumerate().flat_map(of_node).collect()
@@ -207,28 +175,23 @@ fn waits(nodes: &[&NodeView]) -> Vec<(usize, usize)> {
 /// The graph of these atoms, each group before its members.
 pub fn mermaid(nodes: &[&NodeView]) -> String {
     let mut text = vec!["flowchart TD".to_owned()];
-    let mut depth = 1;
-    for part in parts(nodes) {
-        match part {
-            DiagramPart::Open(place, node) => {
-                let label = format!("{} ({})", in_mermaid(node.id.as_str()), members(node));
-                text.push(format!("{}subgraph n{place}[\"{label}\"]", "  ".repeat(depth)));
-                depth += 1;
-            }
-            DiagramPart::Leaf(place, node) => {
-                let about = super::clean(&super::cut(&line(&node.description), ABOUT_MAX));
-                let label = in_mermaid(&format!("{}: {about}", node.id));
-                text.push(format!("{}n{place}[\"{label}\"]", "  ".repeat(depth)));
-            }
-            DiagramPart::Close => {
-                depth -= 1;
-                text.push(format!("{}end", "  ".repeat(depth)));
-            }
+    let mut open: Vec<usize> = Vec::new();
+    for (place, node) in nodes.iter().enumerate() {
+        close(&mut text, &mut open, node.depth);
+        let indent = "  ".repeat(open.len() + 1);
+        if node.is_group {
+            let members = if node.kind == "any" { "one of" } else { "all of" };
+            let label = format!("{} ({members})", in_mermaid(node.id.as_str()));
+            text.push(format!("{indent}subgraph n{place}[\"{label}\"]"));
+            open.push(node.depth);
+        } else {
+            let about = super::clean(&super::cut(&line(&node.description), ABOUT_MAX));
+            let label = in_mermaid(&format!("{}: {about}", node.id));
+            text.push(format!("{indent}n{place}[\"{label}\"]"));
         }
     }
-    for (from, to) in waits(nodes) {
-        text.push(format!("  n{from} --> n{to}"));
-    }
+    close(&mut text, &mut open, 0);
+    text.extend(waits(nodes).iter().map(|(from, to)| format!("  n{from} --> n{to}")));
     for (name, fill, border, ink) in CLASSES {
         let look = format!("fill:{fill},stroke:{border},color:{ink}");
         assign(nodes, &mut text, name, &look, |node| class(node) == name);

@@ -12,38 +12,24 @@ use super::{Line, Meaning, Page, visible};
 /// Columns between two stops of a tab.
 const TAB: usize = 8;
 
-/// The place of a line in a patch.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum PatchPart {
-    /// The lines of a file before its first hunk.
-    Header,
-    Hunk,
-}
-
 pub fn patch(text: &str) -> Page {
     let mut page = Page::new(usize::MAX);
-    let mut part = PatchPart::Header;
+    // The lines of a file before its first hunk are its header.
+    let mut is_header = true;
     for line in text.lines() {
         // A line of a hunk begins with a mark of its own, so no text of a file looks like these.
-        if line.starts_with("diff --git ") {
-            part = PatchPart::Header;
-        } else if line.starts_with("@@ ") {
-            part = PatchPart::Hunk;
-        }
-        page.whole(Line::new().put(meaning(part, line), without_tabs(line)));
+        is_header = line.starts_with("diff --git ") || is_header && !line.starts_with("@@ ");
+        let meaning = match line.chars().next() {
+            _ if is_header => Meaning::Strong,
+            Some('+') => Meaning::Pass,
+            Some('-') => Meaning::Fail,
+            Some('@') => Meaning::Running,
+            Some('\\') => Meaning::Dim,
+            _ => Meaning::Plain,
+        };
+        page.whole(Line::new().put(meaning, without_tabs(line)));
     }
     page
-}
-
-fn meaning(part: PatchPart, line: &str) -> Meaning {
-    match (part, line.chars().next()) {
-        (PatchPart::Header, _) => Meaning::Strong,
-        (PatchPart::Hunk, Some('+')) => Meaning::Pass,
-        (PatchPart::Hunk, Some('-')) => Meaning::Fail,
-        (PatchPart::Hunk, Some('@')) => Meaning::Running,
-        (PatchPart::Hunk, Some('\\')) => Meaning::Dim,
-        (PatchPart::Hunk, _) => Meaning::Plain,
-    }
 }
 
 /// Tabs as spaces; the mark at the begin of a line moves no stop.
@@ -128,15 +114,11 @@ fn label(item: &TrustItem) -> String {
 fn one(item: &TrustItem, width: usize, chars_max: usize) -> Vec<String> {
     let cut: String = item.text.chars().take(chars_max).collect();
     let left_out = item.text.chars().count() - cut.chars().count();
-    let mut lines: Vec<String> = cut
-        .split('\n')
-        .enumerate()
-        .map(|(n, line)| {
-            let before = if n == 0 { label(item) } else { String::new() };
-            let mark = if n == 0 { ' ' } else { '|' };
-            format!("{before:<width$} {mark}{}", visible(line))
-        })
-        .collect();
+    let row = |(n, line): (usize, &str)| {
+        let (before, mark) = if n == 0 { (label(item), ' ') } else { (String::new(), '|') };
+        format!("{before:<width$} {mark}{}", visible(line))
+    };
+    let mut lines: Vec<String> = cut.split('\n').enumerate().map(row).collect();
     if left_out > 0 {
         lines.push(format!("{:width$} … {left_out} characters more", ""));
     }

@@ -20,9 +20,8 @@ fn look_of(status: &str) -> &'static str {
         "resolved" | "completed" | "pass" => "done",
         "running" | "redirecting" => "run",
         "failed" | "invalid" | "fail" | "exhausted" => "fail",
-        "needs guidance" | "needs_guidance" | "in doubt" | "unknown" | "unsteady" | "stopped" => {
-            "ask"
-        }
+        "needs guidance" | "needs_guidance" | "needs a person" | "in doubt" | "unknown"
+        | "unsteady" | "stopped" => "ask",
         "not chosen" | "parked" | "resting" | "dropped" => "off",
         _ => "open",
     }

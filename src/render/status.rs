@@ -8,8 +8,10 @@ use descent_core::{
 };
 
 use super::{
-    Line, Meaning, Page, age, ago, count, field, issues, length, listed, since, time,
-    usage as used, usage_of_agent,
+    Line, Meaning, Page, ago, count, field, issues, length, line, listed,
+    text::LABEL_WIDTH,
+    time, usage as used, usage_of_agent,
+    work::{for_so_long, wait_words},
 };
 
 /// Rows at most of each list, so that the whole fits a screen of 24.
@@ -39,7 +41,9 @@ pub fn status(status: &StatusView, notes: &[StatusNote], now: UnixMillis, width:
     checks(&mut page, status, now);
     page.gap();
     work(&mut page, status, now);
-    choices(&mut page, &status.choices);
+    let choices = status.choices.iter().take(CHOICES_MAX);
+    page.extend(choices.map(|view| Line::label("choice").then(choice(view))));
+    more(&mut page, status.choices.len(), CHOICES_MAX);
     issues::judged(&mut page, status);
     if let Some(at) = &status.law {
         issues::law(&mut page, at);
@@ -65,29 +69,19 @@ fn head(page: &mut Page, status: &StatusView, notes: &[StatusNote]) {
         meaning => Line::new().put(meaning, status_word),
     };
     page.wrapped(word.plain(": "), Meaning::Strong, &status.goal, 2);
-    let mut note = |meaning: Meaning, text: &str| {
+    let cut_off = "no loop is at work; `descent run` goes on";
+    let cut_off = is_cut_off.then_some((Meaning::Unknown, cut_off));
+    let notes = notes.iter().map(|one| (one.meaning, one.text.as_str()));
+    for (meaning, text) in cut_off.into_iter().chain(notes) {
         page.wrapped(Line::indent(2), meaning, text, NOTE_ROWS_MAX);
-    };
-    if is_cut_off {
-        let words = "no loop is at work; `descent run` goes on";
-        note(Meaning::Unknown, words);
     }
-    for one in notes {
-        note(one.meaning, &one.text);
+    // The first value that gave way in the newest edit, and where to read the rest.
+    if let [first, others @ ..] = status.gave_way.as_slice() {
+        let more = (!others.is_empty()).then(|| format!(" and {} more", others.len()));
+        let more = more.unwrap_or_default();
+        let words = format!("gave way (`descent log` has it{more}): {first}");
+        page.push(Line::indent(2).put(Meaning::Unknown, words));
     }
-    gave_way(page, &status.gave_way);
-}
-
-/// The first value that gave way in the newest edit, and where to read the rest.
-fn gave_way(page: &mut Page, lines: &[String]) {
-    let Some(first) = lines.first() else { return };
-    let more = match lines.len() - 1 {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    let line = Line::indent(2)
-        .put(Meaning::Unknown, format!("gave way (`descent log` has it{more}): {first}"));
-    page.push(line);
 }
 
 /// One row for each check: its verdict, its name, its end, its age.
@@ -106,18 +100,18 @@ fn checks(page: &mut Page, status: &StatusView, now: UnixMillis) {
         let name = Line::of(&check.check).cut(name_width).pad(name_width + 2);
         let known = match (&check.at, &check.verdict) {
             (Some(at), _) => {
-                let ended = check.ended.as_deref().filter(|_| verdict != "pass");
-                let ended = ended.map(|ended| format!("{ended}, ")).unwrap_or_default();
+                let ended = check.ended.clone().filter(|_| verdict != "pass");
                 let number = check.number.as_ref().map(doc::write_compact);
-                let number = number.map(|number| format!("number {number}, "));
-                format!("{}{ended}{}", number.unwrap_or_default(), ago(at, now))
+                let number = number.map(|number| format!("number {number}"));
+                let facts = number.into_iter().chain(ended).chain([ago(at, now)]);
+                facts.collect::<Vec<_>>().join(", ")
             }
             (None, Some(_)) => String::new(),
             // A run evaluates them before its first attempt, and keeps no verdict of that.
             (None, None) if status.status == "running" => {
-                "no verdict of this run is kept yet".to_owned()
+                "no verdict of this run is kept yet".into()
             }
-            (None, None) => "not evaluated yet".to_owned(),
+            (None, None) => "not evaluated yet".into(),
         };
         let line = label.take().unwrap_or_else(|| Line::label(""));
         page.push(line.then(Line::new().word(verdict).pad(9)).then(name).dim(known));
@@ -133,43 +127,37 @@ fn more(page: &mut Page, all: usize, most: usize) {
 
 fn work(page: &mut Page, status: &StatusView, now: UnixMillis) {
     let (done, open) = (status.resolved.len(), status.unresolved.len());
-    let all = super::count(done + open, "atom");
+    let all = count(done + open, "atom");
     page.push(Line::label("work").plain(format!("{done} of {all} resolved")));
     if !status.dropped.is_empty() {
         names(page, "dropped", &status.dropped);
     }
-    for flight in status.in_flight.iter().take(RUNNING_MAX) {
-        page.push(flight_line(flight, status, now));
-    }
+    let flights = status.in_flight.iter().take(RUNNING_MAX);
+    page.extend(flights.map(|flight| flight_line(flight, status, now)));
     more(page, status.in_flight.len(), RUNNING_MAX);
     if let Some(question) = &status.question {
         page.push(question_line(question, status.live, now));
     }
     for wait in status.waits.iter().take(RUNNING_MAX) {
-        let words = format!("{}: {}", wait.name(), super::work::wait_words(wait, now));
+        let words = format!("{}: {}", wait.name(), wait_words(wait, now));
         page.unabridged(Line::label("waits"), Meaning::Plain, &words);
     }
     more(page, status.waits.len(), RUNNING_MAX);
     // Once the goal is reached, the choices tell of failures on the way.
     let is_reached = status.status == "completed";
-    let failed = status.failed.iter();
-    let failed: Vec<&FailedView> =
-        failed.filter(|failed| !is_reached || failed.status != "not chosen").collect();
-    for failed in failed.iter().take(FAILED_MAX) {
-        page.push(failure(failed, now));
-    }
+    let is_told = |failed: &&FailedView| !is_reached || failed.status != "not chosen";
+    let failed: Vec<&FailedView> = status.failed.iter().filter(is_told).collect();
+    page.extend(failed.iter().take(FAILED_MAX).map(|failed| failure(failed, now)));
     more(page, failed.len(), FAILED_MAX);
     for pattern in status.patterns.iter().filter(|_| !is_reached) {
         let alike = format!("{} fail alike", listed(&pattern.atoms, NAMES_MAX));
-        page.push(
-            Line::label("pattern").plain(alike).dim(format!("  {}", super::line(&pattern.reason))),
-        );
+        let why = format!("  {}", line(&pattern.reason));
+        page.push(Line::label("pattern").plain(alike).dim(why));
     }
-    let is_shown = |id: &&AtomId| {
-        status.in_flight.iter().any(|flight| flight.atom == **id)
-            || status.failed.iter().any(|failed| failed.atom == **id)
-    };
-    let open: Vec<&AtomId> = status.unresolved.iter().filter(|id| !is_shown(id)).collect();
+    let in_flight = status.in_flight.iter().map(|flight| &flight.atom);
+    let shown: Vec<&AtomId> =
+        in_flight.chain(status.failed.iter().map(|failed| &failed.atom)).collect();
+    let open: Vec<&AtomId> = status.unresolved.iter().filter(|id| !shown.contains(id)).collect();
     if !open.is_empty() {
         names(page, "open", &open);
     }
@@ -185,15 +173,15 @@ fn names<T: std::fmt::Display>(page: &mut Page, label: &str, names: &[T]) {
 }
 
 fn flight_line(flight: &FlightView, status: &StatusView, now: UnixMillis) -> Line {
-    let since = since(&flight.since, now).map(age).unwrap_or_default();
+    let since = for_so_long(&flight.since, now);
     let (word, since) = match matches!(status.status, "running" | "redirecting") {
         _ if status.live => ("running", format!("for {since}")),
         true => ("cut off", format!("started {since} ago")),
         false => ("ended", "the next run takes it in or goes on".to_owned()),
     };
     Line::new()
-        .put(Meaning::of(word), word)
-        .pad(super::text::LABEL_WIDTH)
+        .word(word)
+        .pad(LABEL_WIDTH)
         .strong(flight.atom.as_str())
         .plain(match flight.role {
             Some("probe") => format!("  a probe, {since}"),
@@ -204,12 +192,12 @@ fn flight_line(flight: &FlightView, status: &StatusView, now: UnixMillis) -> Lin
 
 /// A question, as the loop announces it.
 pub(super) fn question_line(question: &QuestionView, is_live: bool, now: UnixMillis) -> Line {
-    let since = since(&question.since, now).map(age).unwrap_or_default();
+    let since = for_so_long(&question.since, now);
     let since =
         if is_live { format!("for {since}") } else { format!("cut off, asked {since} ago") };
     Line::label("asks")
         .plain(format!("{} as {}, {since}", question.agent, question.role))
-        .dim(format!("  {}", super::line(&question.about)))
+        .dim(format!("  {}", line(&question.about)))
 }
 
 fn failure(failed: &FailedView, now: UnixMillis) -> Line {
@@ -219,39 +207,29 @@ fn failure(failed: &FailedView, now: UnixMillis) -> Line {
     };
     // As the loop announces it; the column has no room for more.
     let label = if word == "needs guidance" { "asks" } else { word };
-    let age = Some(&failed.at).filter(|at| !at.is_empty()).map(|at| format!("  {}", ago(at, now)));
+    let age = (!failed.at.is_empty()).then(|| format!("  {}", ago(&failed.at, now)));
     Line::new()
         .put(Meaning::of(word), label)
-        .pad(super::text::LABEL_WIDTH)
+        .pad(LABEL_WIDTH)
         .strong(failed.atom.as_str())
         .dim(age.unwrap_or_default())
-        .plain(format!("  {}", super::line(&failed.reason)))
-}
-
-fn choices(page: &mut Page, choices: &[ChoiceView]) {
-    for view in choices.iter().take(CHOICES_MAX) {
-        page.push(Line::label("choice").then(choice(view)));
-    }
-    more(page, choices.len(), CHOICES_MAX);
+        .plain(format!("  {}", line(&failed.reason)))
 }
 
 /// `auth = jwt  failed: basic  untried: session, mutual`.
 pub(super) fn choice(choice: &ChoiceView) -> Line {
-    let list = |ids: &[AtomId]| listed(ids, NAMES_MAX);
     let mut line = match &choice.selected {
-        Some(selected) => {
-            Line::new().plain(format!("{} = ", choice.group)).strong(selected.as_str())
-        }
+        Some(selected) => Line::of(format!("{} = ", choice.group)).strong(selected.as_str()),
         None => Line::of(format!("{}: nothing chosen", choice.group)),
     };
-    if !choice.failed.is_empty() {
-        line = line.dim("  failed: ").put(Meaning::Fail, list(&choice.failed));
-    }
-    if !choice.refuted.is_empty() {
-        line = line.dim("  check failed: ").put(Meaning::Fail, list(&choice.refuted));
-    }
-    if !choice.untried.is_empty() {
-        line = line.dim("  untried: ").plain(list(&choice.untried));
+    for (label, meaning, ids) in [
+        ("  failed: ", Meaning::Fail, &choice.failed),
+        ("  check failed: ", Meaning::Fail, &choice.refuted),
+        ("  untried: ", Meaning::Plain, &choice.untried),
+    ] {
+        if !ids.is_empty() {
+            line = line.dim(label).put(meaning, listed(ids, NAMES_MAX));
+        }
     }
     line
 }
@@ -265,18 +243,15 @@ fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
     if status.started_from.is_some() || status.iteration > 0 {
         page.push(Line::label("spent").plain(spent(status)));
     }
-    if let Some(words) = usage(status) {
-        page.push(Line::label("usage").plain(words));
-    }
-    for agent in &status.spent.by_agent {
-        page.push(Line::label("").plain(usage_of_agent(agent)));
-    }
+    page.extend(usage(status).map(|words| Line::label("usage").plain(words)));
+    let agents = status.spent.by_agent.iter().map(usage_of_agent);
+    page.extend(agents.map(|agent| Line::label("").plain(agent)));
     if let Some(from) = &status.started_from {
         page.push(Line::label("from").plain(start(from, status.workspace.kind)));
     }
     if let Some(changed) = &status.changed {
         let head = format!("{}, by {}: ", ago(&changed.at, now), changed.by);
-        let what = super::line(&changed.what.join("; "));
+        let what = line(&changed.what.join("; "));
         page.push(Line::label("changed").dim(head).plain(what));
     }
     // While it runs, and under another agreement, the last ending is past.
@@ -301,22 +276,15 @@ fn account(page: &mut Page, status: &StatusView, now: UnixMillis) {
 
 fn spent(status: &StatusView) -> String {
     let spent = &status.spent;
-    let some = |count: u64, one: &str, many: &str| match count {
-        0 => None,
-        1 => Some(format!("1 {one}")),
-        n => Some(format!("{n} {many}")),
-    };
-    let of = |most: Option<String>| most.map(|most| format!(" of {most}")).unwrap_or_default();
-    let most = status.budget.time.as_ref().map(|most| length(most.ms));
-    let active = format!("{}{} at work", time(spent.active_ms), of(most));
-    let iterations =
-        status.budget.iterations.map(|most| format!("{} of {most} iterations", status.iteration));
+    let some = |n: u64, words: String| (n > 0).then_some(words);
+    let retries = if spent.transient == 1 { "retry" } else { "retries" };
+    let most = status.budget.time.as_ref().map(|most| format!(" of {}", length(most.ms)));
     let parts = [
-        some(spent.attempts, "attempt", "attempts"),
-        some(spent.transient, "transient retry", "transient retries"),
-        some(spent.repairs, "repair", "repairs"),
-        iterations,
-        Some(active),
+        some(spent.attempts, count(spent.attempts, "attempt")),
+        some(spent.transient, format!("{} transient {retries}", spent.transient)),
+        some(spent.repairs, count(spent.repairs, "repair")),
+        status.budget.iterations.map(|most| format!("{} of {most} iterations", status.iteration)),
+        Some(format!("{}{} at work", time(spent.active_ms), most.unwrap_or_default())),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -34,9 +34,7 @@ impl Line {
     #[must_use]
     pub fn put(mut self, meaning: Meaning, text: impl AsRef<str>) -> Self {
         let text = on_one_line(text.as_ref());
-        if !text.is_empty() {
-            self.0.push((meaning, text));
-        }
+        self.0.extend((!text.is_empty()).then_some((meaning, text)));
         self
     }
 
@@ -184,17 +182,16 @@ impl Page {
     /// Wraps prose between words, below the first column of `head`, on `lines_max` lines at most.
     pub fn wrapped(&mut self, head: Line, meaning: Meaning, text: &str, lines_max: usize) {
         let room = self.room_beside(&head);
-        let mut rows = wrap(&on_one_line(text), room);
-        if rows.len() > lines_max {
-            rows.truncate(lines_max);
-            if let Some(last) = rows.last_mut() {
-                while last.width() + 2 > room
-                    && let Some(word) = last.rfind(' ')
-                {
-                    last.truncate(word);
-                }
-                last.push_str(" …");
+        let mut rows = wrap(text, room);
+        let is_cut = rows.len() > lines_max;
+        rows.truncate(lines_max);
+        if let Some(last) = rows.last_mut().filter(|_| is_cut) {
+            while last.width() + 2 > room
+                && let Some(word) = last.rfind(' ')
+            {
+                last.truncate(word);
             }
+            last.push_str(" …");
         }
         self.extend(below(head, meaning, &rows));
     }
@@ -202,14 +199,14 @@ impl Page {
     /// Wraps prose between words, below the first column of `head`, and leaves nothing out: a word that is too wide has a
     /// row of its own, to be copied.
     pub fn prose(&mut self, head: Line, meaning: Meaning, text: &str) {
-        let rows = wrap(&on_one_line(text), self.room_beside(&head));
+        let rows = wrap(text, self.room_beside(&head));
         self.lines.extend(below(head, meaning, &rows));
     }
 
     /// The same for a text that a person decides about: a word that is too wide goes on in the next row.
     pub fn unabridged(&mut self, head: Line, meaning: Meaning, text: &str) {
         let room = self.room_beside(&head);
-        let rows = wrap(&on_one_line(text), room);
+        let rows = wrap(text, room);
         let rows: Vec<&str> = rows.iter().flat_map(|row| broken(row, room)).collect();
         self.lines.extend(below(head, meaning, &rows));
     }
@@ -247,13 +244,10 @@ impl Page {
     /// The page without advice, for `--quiet`.
     #[must_use]
     pub fn without_advice(&self) -> Self {
-        let lines = self.lines.iter().enumerate();
-        let lines = lines.filter(|(at, _)| !self.advice.contains(at));
         let mut page = Self::new(self.width);
-        page.lines = lines.map(|(_, line)| line.clone()).collect();
-        while page.lines.last().is_some_and(Line::is_empty) {
-            page.lines.pop();
-        }
+        let kept = self.lines.iter().enumerate().filter(|(at, _)| !self.advice.contains(at));
+        page.lines = kept.map(|(_, line)| line.clone()).collect();
+        while page.lines.pop_if(|last| last.is_empty()).is_some() {}
         page
     }
 
@@ -264,8 +258,7 @@ impl Page {
 }
 
 fn coloured(line: &str) -> Line {
-    let warned = line.strip_prefix("warning: ");
-    match warned {
+    match line.strip_prefix("warning: ") {
         Some(what) => Line::new().put(Meaning::Unknown, "warning: ").plain(what),
         None => Line::of(line),
     }
@@ -274,16 +267,15 @@ fn coloured(line: &str) -> Line {
 /// Rows below the first column of `head`.
 fn below(head: Line, meaning: Meaning, rows: &[impl AsRef<str>]) -> Vec<Line> {
     let left = head.width();
-    let mut heads = std::iter::once(head).chain(std::iter::repeat_with(|| Line::indent(left)));
-    match rows {
-        [] => heads.next().into_iter().collect(),
-        rows => heads.zip(rows).map(|(start, row)| start.put(meaning, row)).collect(),
-    }
+    let Some((first, others)) = rows.split_first() else { return vec![head] };
+    let others = others.iter().map(|row| Line::indent(left).put(meaning, row));
+    std::iter::once(head.put(meaning, first)).chain(others).collect()
 }
 
+/// The words of a text in rows; a word that is too wide has a row of its own.
 fn wrap(text: &str, room: usize) -> Vec<String> {
     let mut rows: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    for word in on_one_line(text).split_whitespace() {
         match rows.last_mut() {
             Some(row) if row.width() + 1 + word.width() <= room => {
                 row.push(' ');

@@ -4,7 +4,7 @@ use descent_core::{
     doc::Node,
     event::{Clarity, Event},
     id::{AgentName, UnixMillis},
-    state::{SideFile, Try, atom::Rest, record::Choices, side::LiesAt},
+    state::{SideFile, Try, atom::Rest, side::LiesAt},
     view::why::{Asking, AttemptView, Why},
 };
 
@@ -13,7 +13,9 @@ use super::{
     event::{behind, bracketed, describe_record},
     field,
     issues::{self, meaning_of},
-    line, listed, since, status, time,
+    line, listed, moment,
+    result::pairs,
+    since, status, time, times,
 };
 
 /// Lines at most of an attempt's or a check's output, from its end.
@@ -71,8 +73,12 @@ fn head(page: &mut Page, why: &Why) {
     }
 }
 
+/// A heading in the left column of what an atom is.
+fn label(name: &str) -> Line {
+    Line::indent(2).then(Line::new().dim(name).pad(11))
+}
+
 fn about(page: &mut Page, why: &Why) {
-    let label = |name: &str| Line::indent(2).then(Line::new().dim(name).pad(11));
     page.gap();
     if let Some(branch) = &why.in_branch {
         let now = branch.selected.as_ref().map_or("nothing is chosen now".to_owned(), |selected| {
@@ -84,23 +90,18 @@ fn about(page: &mut Page, why: &Why) {
         page.push(label("choice").then(status::choice(view)));
     }
     let does = match (&why.action, &why.agent, why.kind) {
-        (Some(action), ..) => Some(Line::of(line(action))),
-        (None, Some(agent), _) => {
-            Some(Line::new().dim(format!("what the agent {agent} makes of it")))
-        }
+        (Some(action), ..) => label("does").plain(line(action)),
+        (None, Some(agent), _) => label("does").dim(format!("what the agent {agent} makes of it")),
         (None, None, "plan") => {
-            Some(Line::new().dim("what the planner of descent.toml plans, else its worker"))
+            label("does").dim("what the planner of descent.toml plans, else its worker")
         }
-        (None, None, "task") => {
-            Some(Line::new().dim("what the worker of descent.toml makes of it"))
-        }
-        _ => None,
+        (None, None, "task") => label("does").dim("what the worker of descent.toml makes of it"),
+        _ => Line::new(),
     };
-    page.extend(does.map(|does| label("does").then(does)));
+    page.extend((!does.is_empty()).then_some(does));
     if let Some(planned) = &why.planned {
-        let by =
-            if planned.step == why.atom { String::new() } else { format!("by {}: ", planned.step) };
-        let text = by + &line(&planned.reasons);
+        let by = (planned.step != why.atom).then(|| format!("by {}: ", planned.step));
+        let text = by.unwrap_or_default() + &line(&planned.reasons);
         page.wrapped(label("planned"), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
     if let Some(short) = &why.in_short {
@@ -127,12 +128,8 @@ fn about(page: &mut Page, why: &Why) {
         let (name, text) = issues::question_words(one);
         page.wrapped(label(name), Meaning::Plain, &text, REASONS_ROWS_MAX);
     }
-    for what in issues::blocked(&why.blocked) {
-        page.push(label("blocked").plain(what));
-    }
-    for words in &why.guidance {
-        page.push(label("guidance").plain(line(words)));
-    }
+    page.extend(issues::blocked(&why.blocked).iter().map(|what| label("blocked").plain(what)));
+    page.extend(why.guidance.iter().map(|words| label("guidance").plain(line(words))));
     if !why.checks.is_empty() {
         page.push(label("checks").plain(line(&why.checks.join("; "))));
     }
@@ -163,12 +160,6 @@ fn about(page: &mut Page, why: &Why) {
     }
 }
 
-/// Choices as `auth = jwt, db = sqlite`.
-fn pairs(choices: &Choices) -> String {
-    let pairs = choices.iter().map(|(group, choice)| format!("{group} = {choice}"));
-    pairs.collect::<Vec<_>>().join(", ")
-}
-
 /// Whether it is set aside in a context, and until when.
 fn rest(page: &mut Page, tried: &Try) {
     let under = bracketed("with ", &pairs(&tried.choices));
@@ -176,14 +167,12 @@ fn rest(page: &mut Page, tried: &Try) {
         (Some(Rest::Resting), _) => format!(
             "since attempt {}: the same failure {}; goes on when nothing else is left",
             tried.attempts,
-            descent_system::phrase::times(tried.alike.as_ref().map_or(2, |alike| alike.times))
+            times(tried.alike.as_ref().map_or(2, |alike| alike.times))
         ),
         (Some(Rest::Woken), None) => "it goes on, since nothing else is left".to_owned(),
         (Some(Rest::Woken), Some(_)) | (None, _) => return,
     };
-    page.push(
-        Line::indent(2).then(Line::new().dim("rests").pad(11)).plain(text).dim(" ").dim(under),
-    );
+    page.push(label("rests").plain(text).dim(" ").dim(under));
 }
 
 /// The result, and the place to see it.
@@ -233,8 +222,7 @@ fn attempts(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
         }
         reported(page, attempt);
         proofs(page, &attempt.evidence, lies_at);
-        output(page, &attempt.output);
-        whole(page, attempt.whole.as_ref(), lies_at);
+        output(page, &attempt.output, attempt.whole.as_ref(), lies_at);
     }
 }
 
@@ -248,24 +236,16 @@ fn reported(page: &mut Page, attempt: &AttemptView) {
     }
 }
 
-/// The end of an attempt, in the words of the terminal.
-fn ended(attempt: &AttemptView) -> &str {
-    match attempt.ended {
-        "parked" => "set aside",
-        ended => ended,
-    }
-}
-
 fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixMillis) {
     let id = attempt.attempt.as_ref().map_or(attempt.atom.as_str(), |id| id.as_str());
-    let line = Line::indent(2).strong(id).plain(" ").word(ended(attempt));
+    let ended = if attempt.ended == "parked" { "set aside" } else { attempt.ended };
+    let line = Line::indent(2).strong(id).plain(" ").word(ended);
     let when = match attempt.ended {
         "running" => since(&attempt.started, now).map(|ms| format!(", for {}", age(ms))),
         _ => Some(format!(", {}", ago(&attempt.at, now))),
     };
-    let took = super::moment(&attempt.started)
-        .zip(super::moment(&attempt.at))
-        .map(|(from, to)| format!(", took {} with its checks", time(to.0.saturating_sub(from.0))));
+    let took = moment(&attempt.at).and_then(|end| since(&attempt.started, end));
+    let took = took.map(|ms| format!(", took {} with its checks", time(ms)));
     let class = bracketed("", &attempt.class);
     let (n, when, took) = (attempt.n, when.unwrap_or_default(), took.unwrap_or_default());
     page.push(line.plain(format!(", attempt {n}{when}{took}")).dim(class));
@@ -294,27 +274,21 @@ fn proofs(page: &mut Page, evidence: &[Node], lies_at: LiesAt<'_>) {
         let line = line.plain(super::line(field(proof, "check")));
         page.push(line.dim(behind(" ", &bracketed("", ended))));
         if verdict != "pass" {
-            output(page, field(proof, "output"));
-            whole(page, SideFile::named_in(proof).as_ref(), lies_at);
+            output(page, field(proof, "output"), SideFile::named_in(proof).as_ref(), lies_at);
         }
     }
 }
 
-/// The last lines that are not blank.
-fn output(page: &mut Page, text: &str) {
+/// The last lines that are not blank, and the place of the whole.
+fn output(page: &mut Page, text: &str, whole: Option<&SideFile>, lies_at: LiesAt<'_>) {
     let lines: Vec<&str> = text.lines().filter(|line| !line.trim().is_empty()).collect();
     let skipped = lines.len().saturating_sub(OUTPUT_LINES_MAX);
     if skipped > 0 {
         page.push(Line::indent(6).dim(format!("│ … {skipped} lines before")));
     }
-    for line in lines.into_iter().skip(skipped) {
-        page.push(Line::indent(6).dim("│ ").plain(line));
-    }
-}
-
-/// The place of the whole output.
-fn whole(page: &mut Page, one: Option<&SideFile>, lies_at: LiesAt<'_>) {
-    let Some(one) = one else { return };
+    let shown = lines.into_iter().skip(skipped);
+    page.extend(shown.map(|line| Line::indent(6).dim("│ ").plain(line)));
+    let Some(one) = whole else { return };
     let line = Line::indent(6).dim(format!("│ its output, {} KiB: ", one.bytes.div_ceil(1024)));
     page.whole(match lies_at(one) {
         Some(path) => line.plain(path),
@@ -324,16 +298,13 @@ fn whole(page: &mut Page, one: Option<&SideFile>, lies_at: LiesAt<'_>) {
 
 /// The choices around it. Failures are shown with the attempts already.
 fn history(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
-    let is_attempt = |event: &Option<Event>| matches!(event, Some(Event::AttemptFailed { .. }));
     let entries = why.trail.iter().zip(&why.events);
-    let entries: Vec<(&Node, &Option<Event>)> =
-        entries.filter(|(_, event)| !is_attempt(event)).collect();
-    if entries.is_empty() {
-        return;
-    }
-    page.gap();
-    page.push(Line::new().dim("choices"));
-    for (entry, event) in entries {
+    let entries = entries.filter(|(_, event)| !matches!(event, Some(Event::AttemptFailed { .. })));
+    for (n, (entry, event)) in entries.enumerate() {
+        if n == 0 {
+            page.gap();
+            page.push(Line::new().dim("choices"));
+        }
         let (label, what) = describe_record(event.as_ref(), entry);
         let head = Line::indent(2).then(Line::new().word(label).pad(9));
         page.wrapped(head, Meaning::Plain, &format!("{what}, {}", ago(field(entry, "at"), now)), 3);
@@ -354,10 +325,7 @@ fn commits(page: &mut Page, past: &[StoryLine], now: UnixMillis) {
         page.push(Line::indent(2).dim(format!("… {left_out} before")));
     }
     for change in past.iter().skip(left_out) {
-        let by = match change.by.as_str() {
-            "descent" => String::new(),
-            by => format!(", by {by}"),
-        };
+        let by = behind(", by ", if change.by == "descent" { "" } else { &change.by });
         let serial = Line::new().dim(format!("#{}", change.serial)).pad(column);
         let when = ago(&change.at, now);
         let text = format!("{}, {when}{by}", change.what);
@@ -368,13 +336,14 @@ fn commits(page: &mut Page, past: &[StoryLine], now: UnixMillis) {
 /// The atoms whose story is worth reading.
 pub fn worth_asking(asking: &Asking, width: usize) -> Page {
     let mut page = Page::new(width);
-    if let Some(question) = &asking.question {
-        let words =
-            format!("the {} {} is asked: {}", question.role, question.agent, line(&question.about));
+    let nothing = "no atom runs, and none has failed: `descent graph` lists them, and `descent verify` evaluates the checks";
+    let words = match &asking.question {
+        Some(one) => format!("the {} {} is asked: {}", one.role, one.agent, line(&one.about)),
+        None if asking.atoms.is_empty() => nothing.to_owned(),
+        None => String::new(),
+    };
+    if !words.is_empty() {
         page.wrapped(Line::new(), Meaning::Plain, &words, 2);
-    } else if asking.atoms.is_empty() {
-        let words = "no atom runs, and none has failed: `descent graph` lists them, and `descent verify` evaluates the checks";
-        page.wrapped(Line::new(), Meaning::Plain, words, 2);
     }
     let ids = asking.atoms.iter().map(|asked| Line::of(asked.atom.as_str()).width());
     let column = ids.max().unwrap_or(0).min(30) + 2;

@@ -9,7 +9,7 @@ use descent_core::{
     },
 };
 
-use super::{Line, Meaning, age, count, event::bracketed, length, line, moment};
+use super::{Line, Meaning, age, count, event::bracketed, length, line, moment, since};
 
 /// On a narrower terminal, words are left out.
 const NARROW: usize = 60;
@@ -47,9 +47,9 @@ fn rows_at_work(view: &WorkView, now: UnixMillis, columns: usize) -> Vec<Line> {
     lines
 }
 
-fn since(at: &str, now: UnixMillis) -> String {
-    let began = moment(at);
-    began.map_or_else(String::new, |began| age(now.0.saturating_sub(began.0)))
+/// How long it goes on.
+pub(super) fn for_so_long(at: &str, now: UnixMillis) -> String {
+    since(at, now).map(age).unwrap_or_default()
 }
 
 fn attempt_row(attempt: &AttemptAtWork, now: UnixMillis, columns: usize) -> Line {
@@ -58,20 +58,12 @@ fn attempt_row(attempt: &AttemptAtWork, now: UnixMillis, columns: usize) -> Line
         .strong(attempt.atom.as_str())
         .plain("  ");
     let (n, of) = (attempt.n, attempt.of);
-    let row = if columns < NARROW {
-        head.plain(format!("{n}/{of}"))
-    } else {
-        head.plain(format!("attempt {n} of {of}"))
+    let count = if columns < NARROW { format!("{n}/{of}") } else { format!("attempt {n} of {of}") };
+    let row = head.plain(format!("{count}  {}  ", for_so_long(&attempt.since, now)));
+    let measured = |check: &CheckAtWork| {
+        format!(": {} ({})", line(&check.title), for_so_long(&check.since, now))
     };
-    let row = row.plain(format!("  {}  ", since(&attempt.since, now))).dim(stage(attempt.stage));
-    match &attempt.check {
-        Some(check) => row.dim(format!(": {}", measured(check, now))),
-        None => row,
-    }
-}
-
-fn measured(check: &CheckAtWork, now: UnixMillis) -> String {
-    format!("{} ({})", line(&check.title), since(&check.since, now))
+    row.dim(stage(attempt.stage)).dim(attempt.check.as_ref().map(measured).unwrap_or_default())
 }
 
 /// The stage of an attempt, in words.
@@ -104,32 +96,24 @@ fn other_row(other: &OtherWork, now: UnixMillis) -> Line {
         OtherKind::Judge => "asking a judge",
     };
     let row = Line::new().put(Meaning::Running, "▸ ").strong(name);
-    let row = row.plain(format!("  {}", since(&other.since, now)));
-    match &other.check {
-        Some(check) => row.dim(format!("  {}", line(&check.title))),
-        None => row,
-    }
+    let check = other.check.as_ref().map(|check| format!("  {}", line(&check.title)));
+    row.plain(format!("  {}", for_so_long(&other.since, now))).dim(check.unwrap_or_default())
 }
 
 fn foot(view: &WorkView, now: UnixMillis, columns: usize) -> Line {
     let began = moment(&view.began).unwrap_or(now);
     let active_ms = view.active_ms + now.0.saturating_sub(began.0);
-    let budget = view.time_budget_ms;
-    let budget = budget.map(|budget| format!(" of {}", length(budget)));
+    let budget = view.time_budget_ms.map(|budget| format!(" of {}", length(budget)));
     let time = format!("{}{}", age(active_ms), budget.unwrap_or_default());
     let (resolved, all) = (view.resolved, view.all);
     let left = count(&view.attempts_left, "attempt");
-    let text = view.usage.as_ref().map(used);
-    let words = text.map_or_else(String::new, |words| format!(" · {words}"));
+    let words = view.usage.as_ref().map(|usage| format!(" · {}", used(usage))).unwrap_or_default();
     Line::new().dim(if columns < NARROW {
         format!("{resolved}/{all} · {left} left · {time}{words}")
     } else {
         format!("{resolved} of {all} resolved · at most {left} left · {time}{words}")
     })
 }
-
-/// Stands before what is estimated.
-const ABOUT: &str = "≈ ";
 
 /// `3 calls, 12.3k tokens, $0.75`, with `≈` before an estimate.
 pub fn used(view: &UsageView) -> String {
@@ -140,7 +124,7 @@ pub fn used(view: &UsageView) -> String {
         view.cost_usd.as_ref().map(|cost| format!("${cost}")),
     ];
     let words: Vec<String> = parts.into_iter().flatten().collect();
-    let about = if view.estimated { ABOUT } else { "" };
+    let about = if view.estimated { "≈ " } else { "" };
     format!("{about}{}", words.join(", "))
 }
 

@@ -24,7 +24,7 @@ use crate::{
     id::{AtomId, CommitId},
     search,
     state::{
-        AtomStatus, Correction, FreeValue, PatternRecord, RunStatus, State,
+        AtomStatus, Correction, FreeValue, PatternRecord, RunStatus, State, Task,
         final_result::FinalResultRecord, objective::RunBudget,
     },
     step::run_end,
@@ -283,19 +283,19 @@ fn gave_way(state: &State) -> Vec<String> {
 }
 
 fn failed(world: &World) -> Vec<FailedView> {
-    let open = world.graph.paired(&world.state.atoms);
-    let failed = open.filter(|(x, atom)| {
-        let tries = |task: &crate::state::Task| task.tries.iter().any(|tried| tried.is_set_aside());
-        atom.task().is_some_and(|task| tries(task) || task.status != AtomStatus::Pending)
-            && !world.solved()[*x]
-    });
+    let has_failed = |task: &Task| {
+        task.status != AtomStatus::Pending || task.tries.iter().any(|tried| tried.is_set_aside())
+    };
+    let atoms = world.graph.paired(&world.state.atoms);
+    let failed =
+        atoms.filter(|(x, atom)| !world.solved()[*x] && atom.task().is_some_and(has_failed));
     let view = |x: Ix| {
         let id = world.graph.id(x);
         let newest = world.state.newest_failure(id);
         let (entry, failure) = newest.unzip();
         FailedView {
             atom: id.clone(),
-            status: status_word(world, x, false),
+            status: status_word(world, x, false).to_owned(),
             class: failure.map_or("", |failure| failure.class.word()).to_owned(),
             reason: failure.map_or("", |failure| &failure.reason).to_owned(),
             at: entry.map_or("", |entry| &entry.at).to_owned(),
@@ -307,34 +307,31 @@ fn failed(world: &World) -> Vec<FailedView> {
 }
 
 /// The status of an atom, as one word.
-pub fn status_word(world: &World, x: Ix, is_solved: bool) -> String {
+pub fn status_word(world: &World, x: Ix, is_solved: bool) -> &'static str {
     let id = world.graph.id(x);
     if is_solved {
-        return "resolved".to_owned();
+        return "resolved";
     }
     if !world.active.is_live(x) {
-        let word = match is_dropped(world, x) {
+        return match is_dropped(world, x) {
             true => "dropped",
             false if rests(world, x) => "resting",
             false => "not chosen",
         };
-        return word.to_owned();
     }
     if world.state.run.in_flight.iter().any(|intent| intent.atom == *id) {
-        return "running".to_owned();
+        return "running";
     }
-    let atom = world.state.atoms.get(id);
     let is_leaf = world.active.is_leaf(&world.graph, x);
-    let Some(task) = atom.and_then(|atom| atom.task()).filter(|_| is_leaf) else {
-        return "open".to_owned();
-    };
-    match &task.status {
-        AtomStatus::Pending if rests(world, x) => "resting".to_owned(),
-        AtomStatus::Pending => "pending".to_owned(),
-        AtomStatus::Failed => "failed".to_owned(),
-        AtomStatus::Invalid(_) => "invalid".to_owned(),
-        AtomStatus::NeedsGuidance => "needs guidance".to_owned(),
-        AtomStatus::InDoubt(_) => "in doubt".to_owned(),
+    let task = world.state.atoms.get(id).filter(|_| is_leaf).and_then(|atom| atom.task());
+    match task.map(|task| &task.status) {
+        None => "open",
+        Some(AtomStatus::Pending) if rests(world, x) => "resting",
+        Some(AtomStatus::Pending) => "pending",
+        Some(AtomStatus::Failed) => "failed",
+        Some(AtomStatus::Invalid(_)) => "invalid",
+        Some(AtomStatus::NeedsGuidance) => "needs guidance",
+        Some(AtomStatus::InDoubt(_)) => "in doubt",
     }
 }
 
@@ -370,13 +367,9 @@ pub fn commits(state: &State) -> BTreeSet<CommitId> {
     let run = &state.run;
     let line = run.line.iter().map(|placed| placed.commit.clone());
     let in_flight = run.in_flight.iter().filter_map(|intent| intent.base.clone());
-    let ends = run
-        .head
-        .iter()
-        .chain(&run.delivered)
-        .chain(run.started_from.as_ref().map(|start| &start.commit))
-        .chain(run.verdicts.iter().map(|verdict| &verdict.commit))
-        .cloned();
+    let start = run.started_from.iter().map(|start| &start.commit);
+    let judged = run.verdicts.iter().map(|verdict| &verdict.commit);
+    let ends = run.head.iter().chain(&run.delivered).chain(start).chain(judged).cloned();
     parked.chain(bound).chain(line).chain(in_flight).chain(ends).collect()
 }
 

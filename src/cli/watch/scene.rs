@@ -14,10 +14,8 @@ use descent_core::{
 };
 
 use super::HELP;
-use crate::{
-    cli::status as status_command,
-    render::{self, Line, Meaning, watch::WatchScene},
-};
+use crate::cli::{Failure, Line, Meaning, phrase, render, status as status_command};
+use crate::render::watch::WatchScene;
 use descent_engine::{
     events::HappenedEvent,
     ops::{
@@ -28,7 +26,6 @@ use descent_engine::{
     },
 };
 use descent_store::Store;
-use descent_system::{failure::Failure, phrase};
 
 /// Events that are kept for the screen.
 const EVENTS_MAX: usize = 500;

@@ -15,17 +15,10 @@ use super::{
     FOOT, FindingsWatch, PAGE,
     scene::{OpenPage, WatchHistory, output_rows},
 };
-use crate::{
-    cli::{
-        End, ask,
-        context::{Context, runtime, signals},
-        steer::UNCHANGED,
-    },
-    render::{
-        Line, Meaning,
-        watch::{PASTED, Screen, Theme, draw, draw_page},
-    },
+use crate::cli::{
+    Context, End, Failure, Line, Meaning, ask, clock, phrase, runtime, signals, steer::UNCHANGED,
 };
+use crate::render::watch::{PASTED, Screen, Theme, draw, draw_page};
 use descent_engine::ops::{
     self,
     steer::{AnswerRequest, SteeringOrder},
@@ -34,7 +27,7 @@ use descent_engine::ops::{
 };
 use descent_process::editor;
 use descent_store::Store;
-use descent_system::{clock, failure::Failure, phrase, signal::Signal};
+use descent_system::signal::Signal;
 
 /// How long a key is waited for; then it is looked again.
 const WAIT: Duration = Duration::from_millis(100);
@@ -105,11 +98,8 @@ pub(super) fn show(context: &Context, mut lookout: Lookout) -> Result<End, Failu
             session.is_changed = false;
             screen.draw(|frame| session.draw(frame, theme)).map_err(|error| lost(&error))?;
         }
-        let keys = match screen.typed(WAIT) {
-            Ok(keys) => keys,
-            // The terminal is gone.
-            Err(_) => return Ok(End::Signal(Signal::Hangup)),
-        };
+        // Without keys the terminal is gone.
+        let Ok(keys) = screen.typed(WAIT) else { return Ok(End::Signal(Signal::Hangup)) };
         let size = screen.size();
         session.is_changed |= size != drawn_at;
         drawn_at = size;
@@ -365,7 +355,7 @@ impl<'a> Session<'a> {
 /// Asks the loop to end, and waits for nothing: the screen shows the end.
 fn stop(context: &Context, store: &mut Store) -> Result<String, Failure> {
     let request = StopRequest { kind: RequestKind::Stop, reason: None, waits: false };
-    let client = context.silent_client(Context::by());
+    let client = context.silent_client();
     Ok(match ops::stop::stop(&client, store, &request)? {
         StopOutcome::NothingRuns => "nothing runs".to_owned(),
         StopOutcome::Requested(_) | StopOutcome::Stopped(_) => "stop requested".to_owned(),
@@ -381,7 +371,7 @@ fn guide(
 ) -> Result<String, Failure> {
     let order =
         SteeringOrder { steering: Steering::Guide(words), atoms: vec![atom.clone()], reason: None };
-    let client = context.silent_client(Context::by());
+    let client = context.silent_client();
     Ok(match ops::steer::steer(&client, store, &order)? {
         Ok(_) => format!("{atom} is told in every further attempt"),
         Err(_) => UNCHANGED.to_owned(),
@@ -395,7 +385,7 @@ fn confirm(
     name: &str,
     holds: bool,
 ) -> Result<String, Failure> {
-    let client = context.silent_client(Context::by());
+    let client = context.silent_client();
     let loaded = ops::current(&client, store)?;
     let all = assertions::assertions(&loaded.state);
     let Some(assertion) = all.iter().find(|one| one.is_called(name)) else {
@@ -403,8 +393,6 @@ fn confirm(
     };
     let request = AnswerRequest { assertion, holds, reason: None };
     let word = if holds { "confirmed" } else { "denied" };
-    match ops::steer::confirm(&client, store, loaded, &request)? {
-        Ok(_) => Ok(format!("{word}: {name}")),
-        Err(_) => Ok(format!("{word} already: {name}")),
-    }
+    let is_news = ops::steer::confirm(&client, store, loaded, &request)?.is_ok();
+    Ok(format!("{word}{}: {name}", if is_news { "" } else { " already" }))
 }

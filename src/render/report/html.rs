@@ -4,14 +4,18 @@
 //! Invariant: its policy forbids all but its own styles, and every text is escaped. A colour says nothing that a word does
 //! not say too. Not here: the words (`outline`).
 
-use std::{collections::BTreeMap, fmt::Write as _};
+use std::collections::BTreeMap;
 
-use descent_core::view::report::{AtomReport, Report};
+use descent_core::view::{
+    graph::NodeView,
+    report::{AtomReport, Report},
+};
 
 use super::{
     escaped, flat, look_of,
     outline::{Item, Piece, Section, outline},
 };
+use crate::render::{event::behind, graph::waits};
 
 /// Items at most of a section.
 const ITEMS_MAX: usize = 5_000;
@@ -21,15 +25,14 @@ const STYLE: &str = include_str!("html/style.css");
 pub fn html(report: &Report) -> String {
     let outline = outline(report);
     let title = escaped(&outline.title);
-    let look = look_of(report.outcome.status);
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n\
-         <header><span class=\"word {look}\">{}</span><h1>{title}</h1></header>\n",
-        escaped(report.outcome.status)
+         <header>{}<h1>{title}</h1></header>\n",
+        marked(report.outcome.status)
     );
     for (place, one) in outline.sections.iter().enumerate() {
         page.push_str(&section(one));
@@ -49,16 +52,8 @@ fn graph(report: &Report) -> String {
     if drawn.is_empty() {
         return String::new();
     }
-    let looks = [
-        ("done", "resolved"),
-        ("run", "running"),
-        ("ask", "needs a person"),
-        ("fail", "failed"),
-        ("open", "open"),
-        ("off", "not chosen"),
-    ];
-    let legend = looks.map(|(look, word)| format!("<span class=\"word {look}\">{word}</span>"));
-    let legend = legend.join(" ");
+    let words = ["resolved", "running", "needs a person", "failed", "open", "not chosen"];
+    let legend = words.map(marked).join(" ");
     format!(
         "<section>\n<h2>The work graph</h2>\n<p class=\"legend\">{legend} An arrow leads to what waits. A thick border is \
          chosen.</p>\n{drawn}</section>\n"
@@ -102,16 +97,18 @@ fn items(items: &[Item]) -> String {
     html
 }
 
+/// A status, in the colour of its kind.
+fn marked(word: &str) -> String {
+    format!("<span class=\"word {}\">{}</span>", look_of(word), escaped(word))
+}
+
 fn content(item: &Item) -> String {
     let mut html = String::new();
     for piece in item.pieces() {
-        // Writing to a text does not fail.
-        let _ = match piece {
-            Piece::Text(text) => write!(html, "{}", escaped(text)),
-            Piece::Code(text) => write!(html, "<code>{}</code>", escaped(text)),
-            Piece::Word(word) => {
-                write!(html, "<span class=\"word {}\">{}</span>", look_of(word), escaped(word))
-            }
+        html += &match piece {
+            Piece::Text(text) => escaped(text),
+            Piece::Code(text) => format!("<code>{}</code>", escaped(text)),
+            Piece::Word(word) => marked(word),
         };
     }
     for block in [&item.words, &item.output] {
@@ -171,15 +168,12 @@ impl<'a> Boxes<'a> {
             parent.map_or(&mut boxes.roots, |above| &mut boxes.kids[above]).push(place);
         }
         // A wait between atoms is one between the members of the innermost group around both.
-        let waits = atoms.iter().enumerate().flat_map(|(place, atom)| {
-            let deps = atom.node.depends_on.iter().filter_map(|id| places.get(id.as_str()));
-            deps.map(move |dep| (*dep, place)).collect::<Vec<_>>()
-        });
+        let nodes: Vec<&NodeView> = atoms.iter().map(|atom| &atom.node).collect();
         let beside = |(from, to): (usize, usize)| {
             let mut pairs = paths[from].iter().copied().zip(paths[to].iter().copied());
             pairs.find(|(one, other)| one != other)
         };
-        let beside: Vec<(usize, usize)> = waits.filter_map(beside).collect();
+        let beside: Vec<(usize, usize)> = waits(&nodes).into_iter().filter_map(beside).collect();
         // Groups may wait for one another in a ring: no column is beyond the number of atoms.
         for _ in 0..atoms.len() {
             let mut is_settled = true;
@@ -210,36 +204,29 @@ impl<'a> Boxes<'a> {
         let (atom, node) = (&self.atoms[place], &self.atoms[place].node);
         let look = look_of(node.tried.unwrap_or(&node.state));
         let chosen = if node.is_selected { " chosen" } else { "" };
-        let about = flat(&node.description, ABOUT_MAX);
         let tried = match atom.attempts {
             0 => String::new(),
             1 => " · 1 attempt".to_owned(),
             n => format!(" · {n} attempts"),
         };
-        let waits: Vec<&str> = node.depends_on.iter().map(|id| id.as_str()).collect();
-        let waits = if waits.is_empty() {
-            String::new()
-        } else {
-            let names = format!("after {}", waits.join(", "));
-            format!(" · {}", escaped(&flat(&names, NAMES_MAX)))
+        let names: Vec<&str> = node.depends_on.iter().map(|id| id.as_str()).collect();
+        let names = flat(&behind("after ", &names.join(", ")), NAMES_MAX);
+        let words = match node.kind {
+            _ if !node.is_group => "",
+            "any" => "one of · ",
+            "plan" => "planned · ",
+            _ => "all of · ",
         };
-        let (kind, words, inside) = match node.kind {
-            _ if !node.is_group => ("", String::new(), String::new()),
-            kind => {
-                let words = match kind {
-                    "any" => "one of · ",
-                    "plan" => "planned · ",
-                    _ => "all of · ",
-                };
-                (" group", words.to_owned(), self.row(&self.kids[place]))
-            }
+        let (kind, inside) = match node.is_group {
+            true => (" group", self.row(&self.kids[place])),
+            false => ("", String::new()),
         };
         format!(
             "<div class=\"box {look}{kind}{chosen}\"><b>{}</b><p>{}</p><small>{words}{}{tried}{}</small>{inside}</div>\n",
             escaped(&flat(node.id.as_str(), ABOUT_MAX)),
-            escaped(&about),
+            escaped(&flat(&node.description, ABOUT_MAX)),
             escaped(&status(atom)),
-            waits,
+            behind(" · ", &escaped(&names)),
         )
     }
 }

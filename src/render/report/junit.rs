@@ -51,12 +51,14 @@ fn suite(report: &Report, name: &str, cases: impl Iterator<Item = TestCase>) -> 
 }
 
 fn failed(kind: &str, message: &str) -> TestCaseStatus {
-    noted(TestCaseStatus::non_success(NonSuccessKind::Failure), message).set_type(kind).clone()
+    let status = TestCaseStatus::non_success(NonSuccessKind::Failure);
+    noted(status, message).set_type(kind).clone()
 }
 
 /// It could not be decided, or a person is needed.
 fn unclear(kind: &str, message: &str) -> TestCaseStatus {
-    noted(TestCaseStatus::non_success(NonSuccessKind::Error), message).set_type(kind).clone()
+    let status = TestCaseStatus::non_success(NonSuccessKind::Error);
+    noted(status, message).set_type(kind).clone()
 }
 
 /// A skipped case has a message alone.
@@ -65,16 +67,16 @@ fn skipped(message: &str) -> TestCaseStatus {
 }
 
 fn noted(mut status: TestCaseStatus, message: &str) -> TestCaseStatus {
-    status.set_message(flat(message, TEXT_MAX));
-    status
+    status.set_message(flat(message, TEXT_MAX)).clone()
 }
 
-/// The same with what was printed.
-fn printed(mut status: TestCaseStatus, output: &str) -> TestCaseStatus {
+/// A case with what was printed.
+fn case(name: &str, about: &str, mut status: TestCaseStatus, output: &str) -> TestCase {
+    let behind = if about.is_empty() { "" } else { ": " };
     if !output.is_empty() {
         status.set_description(plain(output));
     }
-    status
+    TestCase::new(flat(&format!("{name}{behind}{about}"), TEXT_MAX), status)
 }
 
 fn leaf(report: &Report, leaf: &LeafView) -> TestCase {
@@ -94,48 +96,35 @@ fn leaf(report: &Report, leaf: &LeafView) -> TestCase {
         }
         None => skipped("it was not evaluated"),
     };
-    let name = match &leaf.rule {
-        Some(rule) => format!("{}: {rule}", leaf.check),
-        None => leaf.check.clone(),
-    };
-    let mut case = TestCase::new(flat(&name, TEXT_MAX), printed(status, &leaf.output));
+    let rule = leaf.rule.as_deref().unwrap_or_default();
+    let mut case = case(&leaf.check, rule, status, &leaf.output);
     case.time = leaf.duration_ms.map(Duration::from_millis);
     case
 }
 
 fn atom(report: &Report, atom: &AtomReport) -> TestCase {
-    let name = match atom.node.description.as_str() {
-        "" => atom.node.id.to_string(),
-        text => format!("{}: {text}", atom.node.id),
-    };
-    TestCase::new(flat(&name, TEXT_MAX), status_of(report, atom))
-}
-
-fn status_of(report: &Report, atom: &AtomReport) -> TestCaseStatus {
-    let failure = atom.failed.as_ref();
-    let reason = failure.map_or("", |one| &one.reason);
+    let (node, failure) = (&atom.node, atom.failed.as_ref());
+    let (state, reason) = (node.state.as_str(), failure.map_or("", |one| &one.reason));
     let kind = failure.map_or("failed", |one| &one.class);
-    let with_output = |status| printed(status, failure.map_or("", |one| &one.output));
     let is_completed = report.outcome.status == "completed";
     let solved = atom.solved.as_ref().filter(|one| one.ended == "solved");
-    match (atom.node.state.as_str(), solved) {
+    let status = match (state, solved) {
         ("resolved", Some(one)) if one.skipped => skipped(&one.reason),
         ("resolved", _) => TestCaseStatus::success(),
         ("failed" | "invalid" | "needs guidance" | "in doubt", _) if is_completed => {
             skipped(&format!("open, and the base case holds without it: {reason}"))
         }
-        ("failed", _) => with_output(failed(kind, reason)),
+        ("failed", _) => failed(kind, reason),
         ("invalid", _) => {
             let words = atom.invalid.as_deref().unwrap_or_default();
-            with_output(failed(kind, &format!("it cannot be done: {words}")))
+            failed(kind, &format!("it cannot be done: {words}"))
         }
-        ("needs guidance", _) => {
-            with_output(unclear(kind, &format!("it needs guidance: {reason}")))
-        }
+        ("needs guidance", _) => unclear(kind, &format!("it needs guidance: {reason}")),
         ("in doubt", _) => unclear("in doubt", "nobody knows whether its effect happened"),
-        (state, _) if atom.node.tried == Some("failed") => {
-            skipped(&format!("{state}: it failed: {reason}"))
-        }
-        (state, _) => skipped(state),
-    }
+        _ if node.tried == Some("failed") => skipped(&format!("{state}: it failed: {reason}")),
+        _ => skipped(state),
+    };
+    let is_told = !is_completed && matches!(state, "failed" | "invalid" | "needs guidance");
+    let output = failure.filter(|_| is_told).map_or("", |one| &one.output);
+    case(node.id.as_str(), &node.description, status, output)
 }

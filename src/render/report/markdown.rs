@@ -15,14 +15,6 @@ const DRAWN_MAX: usize = 100;
 /// Lines at most of an output in a long report.
 const SHORT_OUTPUT_LINES: usize = 3;
 
-/// How much of the outputs is shown.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum OutputShare {
-    Whole,
-    LastLines,
-    Nothing,
-}
-
 /// Without the last line feed. A long report loses its outputs first, then items of its longest sections.
 pub fn markdown(report: &Report) -> String {
     let outline = outline(report);
@@ -36,8 +28,8 @@ pub fn markdown(report: &Report) -> String {
         code(report.lineage.as_str()),
         report.serial
     );
-    for share in [OutputShare::Whole, OutputShare::LastLines] {
-        let text = written(&outline, share, CHARS_MAX, &end);
+    for lines_max in [usize::MAX, SHORT_OUTPUT_LINES] {
+        let text = written(&outline, lines_max, CHARS_MAX, &end);
         if text.chars().count() <= CHARS_MAX {
             return text;
         }
@@ -45,7 +37,7 @@ pub fn markdown(report: &Report) -> String {
     let end = format!("The outputs are left out: `descent report --json` has them.\n\n{end}");
     let mut section_max = CHARS_MAX;
     loop {
-        let text = written(&outline, OutputShare::Nothing, section_max, &end);
+        let text = written(&outline, 0, section_max, &end);
         if text.chars().count() <= CHARS_MAX || section_max == 0 {
             return text;
         }
@@ -53,19 +45,20 @@ pub fn markdown(report: &Report) -> String {
     }
 }
 
-fn written(outline: &Outline, share: OutputShare, section_max: usize, end: &str) -> String {
+/// With so many lines at most of each output.
+fn written(outline: &Outline, lines_max: usize, section_max: usize, end: &str) -> String {
     let mut parts = vec![format!("# {}", block_text(&outline.title))];
     for section in &outline.sections {
         parts.push(format!("## {}", section.title));
-        parts.push(lines_of(section, share, section_max).join("\n"));
+        parts.push(lines_of(section, lines_max, section_max).join("\n"));
     }
     parts.push(end.to_owned());
     parts.join("\n\n")
 }
 
 /// The items of a section; a long one is cut where it matters least. An item goes with those below it.
-fn lines_of(section: &Section, share: OutputShare, chars_max: usize) -> Vec<String> {
-    let mut lines: Vec<String> = section.items.iter().map(|one| item(one, share)).collect();
+fn lines_of(section: &Section, lines_max: usize, chars_max: usize) -> Vec<String> {
+    let mut lines: Vec<String> = section.items.iter().map(|one| item(one, lines_max)).collect();
     let all = lines.len();
     let mut chars: usize = lines.iter().map(|line| line.chars().count() + 1).sum();
     if chars <= chars_max {
@@ -93,7 +86,7 @@ fn lines_of(section: &Section, share: OutputShare, chars_max: usize) -> Vec<Stri
     lines
 }
 
-fn item(item: &Item, share: OutputShare) -> String {
+fn item(item: &Item, lines_max: usize) -> String {
     let indent = "  ".repeat(item.depth);
     let mut pieces = String::new();
     for (place, piece) in item.pieces().into_iter().enumerate() {
@@ -106,23 +99,14 @@ fn item(item: &Item, share: OutputShare) -> String {
         }
     }
     let mut lines = vec![format!("{indent}- {}", pieces.trim_end())];
-    let output = match share {
-        OutputShare::Whole => item.output.clone(),
-        OutputShare::LastLines => last_lines(&item.output),
-        OutputShare::Nothing => String::new(),
-    };
+    let output: Vec<&str> = item.output.lines().collect();
+    let output = output[output.len().saturating_sub(lines_max)..].join("\n");
     for block in [&item.words, &output] {
         if !block.is_empty() {
             lines.push(fence(block, &format!("{indent}  ")));
         }
     }
     lines.join("\n")
-}
-
-fn last_lines(output: &str) -> String {
-    let lines: Vec<&str> = output.lines().collect();
-    let first = lines.len().saturating_sub(SHORT_OUTPUT_LINES);
-    lines[first..].join("\n")
 }
 
 /// Stands where words would become a mention, a reference or a link after the marks were read. A backslash does not
@@ -157,7 +141,7 @@ fn inside(words: &str) -> String {
                 safe.push('@');
                 safe.push_str(BREAK);
             }
-            '#' if after.starts_with(|c: char| c.is_ascii_digit()) => {
+            '#' if is_number(after) => {
                 safe.push_str("\\#");
                 safe.push_str(BREAK);
             }
@@ -165,11 +149,12 @@ fn inside(words: &str) -> String {
                 safe.push(':');
                 safe.push_str(BREAK);
             }
-            '.' if ends_with_www(&safe) => {
+            '.' if ends_with_word(&safe, "www") => {
                 safe.push_str(BREAK);
                 safe.push('.');
             }
-            '-' if is_short_reference(&safe, after) => {
+            // `GH-12`.
+            '-' if ends_with_word(&safe, "gh") && is_number(after) => {
                 safe.push_str(BREAK);
                 safe.push('-');
             }
@@ -184,13 +169,8 @@ fn inside(words: &str) -> String {
     safe
 }
 
-fn ends_with_www(text: &str) -> bool {
-    ends_with_word(text, "www")
-}
-
-/// `GH-12`.
-fn is_short_reference(before: &str, after: &str) -> bool {
-    ends_with_word(before, "gh") && after.starts_with(|c: char| c.is_ascii_digit())
+fn is_number(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_digit())
 }
 
 fn ends_with_word(text: &str, word: &str) -> bool {

@@ -21,7 +21,11 @@ use descent_core::{
 };
 
 use super::{flat, plain, tail};
-use crate::render::{Page, count, event, field, issues as shared, passes, status, time};
+use crate::render::{
+    Page, count,
+    event::{self, behind},
+    field, issues as shared, passes, status, time,
+};
 
 /// Characters at most of a goal, a reason, a summary.
 const TEXT_MAX: usize = 400;
@@ -108,8 +112,7 @@ fn prose(text: &str) -> String {
 
 /// A text behind its label; nothing where there is no text.
 fn after(label: &str, text: &str) -> String {
-    let text = prose(text);
-    if text.is_empty() { text } else { format!("{label}{text}") }
+    behind(label, &prose(text))
 }
 
 fn code(text: impl Display) -> String {
@@ -137,7 +140,7 @@ fn codes<T: Display>(names: impl IntoIterator<Item = T>) -> String {
 /// `a` = `b`, a pair for each group, behind a label.
 fn choices(label: &str, choices: &Choices) -> String {
     let pairs = choices.iter().map(|(group, choice)| format!("{} = {}", code(group), code(choice)));
-    if choices.is_empty() { String::new() } else { format!("{label}{}", row(pairs)) }
+    behind(label, &row(pairs))
 }
 
 /// The first digits of a commit.
@@ -201,17 +204,13 @@ fn atom(atom: &AtomReport) -> Vec<Item> {
             items.push(below(format!("… and {more} more checks")));
         }
     }
-    if let Some(one) = &atom.confidence {
-        items.push(below(format!("{} of {} of its checks held", one.held, one.of)));
-    }
-    if let Some(failed) = &atom.failed {
-        let (reason, class) = (prose(&failed.reason), &failed.class);
-        let unclear = clarity(failed.unclear, "");
-        items.push(below(format!("Newest failure: {reason} ({class}){unclear}")));
-    }
-    if let Some(words) = &atom.invalid {
-        items.push(below(after("It cannot be done: ", words)));
-    }
+    let held = atom.confidence.iter();
+    items.extend(held.map(|one| below(format!("{} of {} of its checks held", one.held, one.of))));
+    items.extend(atom.failed.as_ref().map(|failed| {
+        let (reason, unclear) = (prose(&failed.reason), clarity(failed.unclear, ""));
+        below(format!("Newest failure: {reason} ({}){unclear}", failed.class))
+    }));
+    items.extend(atom.invalid.as_ref().map(|words| below(after("It cannot be done: ", words))));
     items
 }
 
@@ -230,10 +229,8 @@ fn head_of(atom: &AtomReport) -> String {
         _ => "",
     };
     let chosen = node.selected.as_ref().map(|choice| format!(": chosen is {}", code(choice)));
-    let waits = match (&atom.solved, node.depends_on.as_slice()) {
-        (None, deps @ [_, ..]) => format!(", after {}", codes(deps)),
-        _ => String::new(),
-    };
+    let waits =
+        behind(", after ", &codes(node.depends_on.iter().filter(|_| atom.solved.is_none())));
     format!(
         "{}{failed} {}{kind}{}{}{waits}",
         word(&node.state),
@@ -254,7 +251,7 @@ fn result(solved: &AttemptView) -> String {
     // The summary of an action names the first.
     let is_told = |file: &&String| !solved.reason.contains(file.as_str());
     let files: Vec<&String> = solved.files.iter().filter(is_told).collect();
-    let files = if files.is_empty() { String::new() } else { format!("; files {}", codes(files)) };
+    let files = behind("; files ", &codes(files));
     format!(
         "{by}{kept}{}{}{files}{}",
         made.unwrap_or_default(),
@@ -293,9 +290,8 @@ fn failure(group: &FailureGroup) -> Vec<Item> {
     };
     let head = format!("{} ({}{number})", prose(&group.reason), group.class.word());
     let mut items = vec![Item::at(0, head).printed(&group.output)];
-    if !group.checks.is_empty() {
-        items.push(Item::at(1, format!("Did not hold: {}", codes(&group.checks))));
-    }
+    let failed = behind("Did not hold: ", &codes(&group.checks));
+    items.extend((!failed.is_empty()).then(|| Item::at(1, failed)));
     let shown = group.attempts.iter().rev().take(ATTEMPTS_MAX);
     items.extend(shown.map(|one| {
         let n = one.n.map(|n| format!(", attempt {n}")).unwrap_or_default();
@@ -311,10 +307,10 @@ fn failure(group: &FailureGroup) -> Vec<Item> {
 }
 
 fn pattern(pattern: &PatternRecord) -> Item {
-    let (failures, atoms) =
-        (count(pattern.failures, "failure"), count(pattern.atoms.len(), "atom"));
+    let failures = count(pattern.failures, "failure");
+    let alike = format!("{failures} alike in {}", count(pattern.atoms.len(), "atom"));
     let (reason, names) = (prose(&pattern.reason), codes(&pattern.atoms));
-    Item::at(0, format!("{failures} alike in {atoms}, often one cause: {reason}: {names}"))
+    Item::at(0, format!("{alike}, often one cause: {reason}: {names}"))
 }
 
 fn correction(one: &LogEntry) -> Vec<Item> {
@@ -323,10 +319,10 @@ fn correction(one: &LogEntry) -> Vec<Item> {
     let Some(Event::Corrected { what, effects, lost, .. }) = &one.event else {
         return vec![Item::at(0, format!("{kind} by {by}, at {at}"))];
     };
-    let head = Item::at(0, format!("{kind} by {by}, at {at}: {}", prose(what)));
-    let effects = effects.iter().map(|effect| Item::at(1, prose(effect)));
-    let lost = lost.iter().map(|lost| Item::at(1, after("Not kept: ", lost)));
-    std::iter::once(head).chain(effects).chain(lost).collect()
+    let mut items = vec![Item::at(0, format!("{kind} by {by}, at {at}: {}", prose(what)))];
+    items.extend(effects.iter().map(|effect| Item::at(1, prose(effect))));
+    items.extend(lost.iter().map(|lost| Item::at(1, after("Not kept: ", lost))));
+    items
 }
 
 fn advice(report: &Report) -> Vec<Item> {
@@ -383,7 +379,7 @@ fn law(law: &LawView) -> Vec<Item> {
     let mut page = Page::new(usize::MAX);
     shared::law(&mut page, law);
     let lines = page.into_lines().into_iter().map(|line| Item::at(0, prose(&line.text(false))));
-    let mut items: Vec<Item> = lines.collect();
+    let mut items = Vec::from_iter(lines);
     let given: u64 = law.outcomes.iter().map(|one| one.given).sum();
     if given > 0 {
         let followed: u64 = law.outcomes.iter().map(|one| one.followed).sum();

@@ -86,14 +86,23 @@ pub struct QuestionRow {
     pub about: &'static str,
 }
 
-/// The table of questions: a word, the words for people, and a row each.
+/// The table of questions: a word, the words for people, and a row each. The first token is a dollar sign, for the macro
+/// that it makes.
 macro_rules! questions {
-    ($( $(#[doc = $doc:literal])* $question:ident = $word:literal => $row:expr, )*) => {
+    ($dollar:tt $( $(#[doc = $doc:literal])* $question:ident = $word:literal => $row:expr, )*) => {
         words! {
             /// A question to an agent that thinks
             pub enum Question {
                 $( $(#[doc = $doc])* $question = $word ),*
             }
+        }
+
+        /// Calls a macro with the words of all questions, as literals.
+        #[macro_export]
+        macro_rules! with_questions {
+            ($dollar callback:ident) => {
+                $dollar callback! { $($word)* }
+            };
         }
 
         impl Question {
@@ -106,7 +115,7 @@ macro_rules! questions {
     };
 }
 
-questions! {
+questions! { $
     /// how complete and coherent a pass of the run was; with `judging: full` also what does not fit across its steps
     Pass = "pass" => QuestionRow {
         role: Role::Judge,

@@ -14,6 +14,7 @@ use super::status_word;
 use crate::{
     graph::{Graph, Ix, NodeKind},
     id::AtomId,
+    search,
     state::{EntryKind, PhaseBudget, TryEnd, atom::AttentionCause},
     world::World,
 };
@@ -146,7 +147,7 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
     let atom = world.state.atom(graph.id(x));
     let is_selected = vertex.parent.is_some_and(|above| selected(above) == Some(&x));
     let is_live = world.active.is_live(x);
-    let state = status_word(world, x, world.solved()[x]);
+    let state = status_word(world, x, world.solved()[x]).to_owned();
     let is_aside = !is_live && state != "resting";
     let attention = atom.and_then(|atom| atom.task()?.attention.as_ref());
     NodeView {
@@ -179,7 +180,7 @@ fn budget(budget: &PhaseBudget) -> String {
 }
 
 fn tried(world: &World, x: Ix) -> Option<&'static str> {
-    let tries = crate::search::tries(&world.state, world.graph.id(x));
+    let tries = search::tries(&world.state, world.graph.id(x));
     tries.iter().rev().find_map(|tried| match &tried.ended {
         Some(TryEnd::Failed(_)) => Some("failed"),
         Some(TryEnd::Parked(_)) => Some("parked"),
@@ -228,17 +229,15 @@ pub(super) fn choice_view(world: &World, group: Ix) -> ChoiceView {
         untried: Vec::new(),
     };
     for kid in &graph.vertex(group).kids {
-        let tasks: Vec<Ix> = graph
-            .subtree(*kid)
-            .into_iter()
-            .filter(|x| matches!(graph.vertex(*x).kind, NodeKind::Task | NodeKind::Plan))
-            .collect();
-        let tries = |x: &Ix| crate::search::tries(&world.state, graph.id(*x));
-        if tasks.iter().any(|x| tries(x).iter().any(|tried| tried.has_failed())) {
+        let is_task = |x: &Ix| matches!(graph.vertex(*x).kind, NodeKind::Task | NodeKind::Plan);
+        let tasks = graph.subtree(*kid).into_iter().filter(is_task);
+        let tasks: Vec<&AtomId> = tasks.map(|x| graph.id(x)).collect();
+        let tries = |id| search::tries(&world.state, id);
+        if tasks.iter().any(|id| tries(id).iter().any(|tried| tried.has_failed())) {
             view.failed.push(graph.id(*kid).clone());
         } else if tasks
             .iter()
-            .all(|x| tries(x).is_empty() && !world.state.bindings.contains_key(graph.id(*x)))
+            .all(|id| tries(id).is_empty() && !world.state.bindings.contains_key(*id))
         {
             view.untried.push(graph.id(*kid).clone());
         }

@@ -14,10 +14,7 @@ use crate::{
     doc::{self, Node},
     event::Event,
     id::AtomId,
-    state::{
-        Binding, Correction, Entry, EntryKind, FreeValue, State,
-        record::{CorrectionType, EvidenceRecord},
-    },
+    state::{Binding, Correction, Entry, EntryKind, FreeValue, State, record::CorrectionType},
 };
 
 /// The author of the loop's own entries.
@@ -67,8 +64,12 @@ impl LogEntry {
 /// The oldest first.
 pub fn diary(state: &State) -> Vec<LogEntry> {
     let mut diary = corrections(state);
+    // A correction of the graph is in the trail too; it is shown once.
     let corrected: BTreeSet<String> = diary.iter().map(|entry| entry.at.clone()).collect();
-    diary.extend(trail(state, &corrected));
+    let is_shown = |entry: &&Arc<Entry>| {
+        !matches!(entry.kind, EntryKind::UserCorrection(_)) || !corrected.contains(&entry.at)
+    };
+    diary.extend(state.trail.iter().filter(is_shown).map(|entry| LogEntry::of_entry(entry)));
     diary.extend(solved(state));
     diary.extend(request(state));
     diary.extend(ending(state));
@@ -94,15 +95,6 @@ pub fn sort(entries: &mut [LogEntry]) {
 
 fn text_of(node: &Node, key: &str) -> String {
     node.get(key).and_then(Node::as_str).unwrap_or("").to_owned()
-}
-
-/// A correction of the graph is in the trail too; it is shown once.
-fn trail<'s>(state: &'s State, seen: &'s BTreeSet<String>) -> impl Iterator<Item = LogEntry> + 's {
-    let is_shown = |entry: &&Arc<Entry>| {
-        !matches!(entry.kind, EntryKind::UserCorrection(_)) || !seen.contains(&entry.at)
-    };
-    let entries = state.trail.iter().filter(is_shown);
-    entries.map(|entry| LogEntry::of_entry(entry))
 }
 
 pub(super) fn corrections(state: &State) -> Vec<LogEntry> {
@@ -159,7 +151,13 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
     Some(match &entry.kind {
         EntryKind::Refuted(refuted) => Event::Refuted {
             choices: refuted.conflict.clone(),
-            failed: failed_checks(&refuted.evidence),
+            // Not an assertion of which nobody said anything.
+            failed: refuted
+                .evidence
+                .iter()
+                .filter(|one| one.speaks_against())
+                .filter_map(|one| one.check.clone())
+                .collect(),
         },
         EntryKind::Choice(choice) => Event::Chosen {
             group: choice.group.clone(),
@@ -233,10 +231,4 @@ pub fn event_of(entry: &Entry) -> Option<Event> {
         },
         EntryKind::Other(_) => return None,
     })
-}
-
-/// The checks that spoke against a selection: not an assertion of which nobody said anything.
-fn failed_checks(evidence: &[EvidenceRecord]) -> Vec<String> {
-    let failed = evidence.iter().filter(|one| one.speaks_against());
-    failed.filter_map(|one| one.check.clone()).collect()
 }

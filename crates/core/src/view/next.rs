@@ -43,10 +43,10 @@ pub(super) fn by_the_state(world: &World) -> Vec<String> {
         return Vec::from(["descent status".to_owned()]);
     }
     let is_changed = is_changed_since(world);
-    let mut moves = Vec::from([of_idle(world, &Surroundings::default(), is_changed)]);
+    let first = of_idle(world, &Surroundings::default(), is_changed);
+    let mut moves = Vec::from([first]);
     // A change since the ending may have followed one of its moves.
-    let others = run_end::moves_of_last(world).into_iter().filter(|_| !is_changed);
-    for other in others {
+    for other in run_end::moves_of_last(world).into_iter().filter(|_| !is_changed) {
         if !moves.contains(&other) {
             moves.push(other);
         }
@@ -88,11 +88,8 @@ impl StatusView {
     /// The file was edited since the last commit. A loop at work takes that in by itself, else the next one does.
     pub fn note_edit(&mut self, world: &World) {
         if !self.live && is_changed_since(world) {
-            self.next = if doubts(&world.state).is_empty() {
-                RUN.to_owned()
-            } else {
-                "descent confirm".to_owned()
-            };
+            let is_sure = doubts(&world.state).is_empty();
+            self.next = if is_sure { RUN } else { "descent confirm" }.to_owned();
         }
     }
 }

@@ -4,7 +4,6 @@
 //! (the shell).
 
 use alloc::{
-    borrow::ToOwned,
     collections::BTreeMap,
     string::{String, ToString},
     sync::Arc,
@@ -21,7 +20,10 @@ use super::{
     log::{self, LogEntry},
     next::{by_the_state, is_changed_since},
     spent,
-    why::attempts::{self, AttemptView},
+    why::{
+        self,
+        attempts::{self, AttemptView},
+    },
 };
 use crate::{
     audit::{self, AuditFinding},
@@ -29,10 +31,8 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, Digest, Lineage},
     search,
     state::{
-        AtomStatus, Check, Entry, EntryKind, FailureClass, FreeValue, PatternRecord, State, Task,
-        final_result::FinalResultRecord,
-        limits,
-        record::{Choices, FailureEntry},
+        AtomStatus, Entry, EntryKind, FailureClass, FreeValue, PatternRecord, State, Task,
+        final_result::FinalResultRecord, limits, record::Choices,
     },
     step::run_end,
     world::{
@@ -132,11 +132,9 @@ fn agreement(world: &World) -> AgreementReport {
     let objective = &world.state.objective;
     let in_force = limits::in_force(&objective.constraints).into_iter();
     let chosen = in_force.filter(|one| one.is_chosen);
+    let has_words = !objective.raw_input.is_empty();
     AgreementReport {
-        raw_input: match objective.raw_input.as_str() {
-            "" => objective.goal.clone(),
-            words => words.to_owned(),
-        },
+        raw_input: if has_words { &objective.raw_input } else { &objective.goal }.clone(),
         goal: objective.goal.clone(),
         background_intent: objective.background_intent.clone(),
         deliverables: objective.deliverables.clone(),
@@ -220,12 +218,11 @@ fn atom(world: &World, node: NodeView) -> AtomReport {
     let state = &world.state;
     let task = state.atom(&node.id).and_then(|atom| atom.task());
     let tries = search::tries(state, &node.id);
-    let checks = task.and_then(|task| task.spec.checks.as_ref());
     let solved = solved(state, &node.id);
     let is_solved = state.bindings.contains_key(&node.id);
     let failure = state.newest_failure(&node.id).filter(|_| !is_solved);
     AtomReport {
-        checks: checks.map(titles).unwrap_or_default(),
+        checks: why::checks(task),
         confidence: confidence(state, &node.id),
         guidance: task.map(|task| task.spec.guidance.clone()).unwrap_or_default(),
         attempts: tries.iter().map(|tried| u64::from(tried.attempts)).sum(),
@@ -237,18 +234,9 @@ fn atom(world: &World, node: NodeView) -> AtomReport {
     }
 }
 
-fn titles(check: &Check) -> Vec<String> {
-    check.leaves().into_iter().map(Check::title).collect()
-}
-
 fn invalid(task: &Task) -> Option<String> {
-    match &task.status {
-        AtomStatus::Invalid(report) => Some(report.words.clone()),
-        AtomStatus::Pending
-        | AtomStatus::Failed
-        | AtomStatus::NeedsGuidance
-        | AtomStatus::InDoubt(_) => None,
-    }
+    let AtomStatus::Invalid(report) = &task.status else { return None };
+    Some(report.words.clone())
 }
 
 /// The result in force, else the newest that was set aside.
@@ -336,49 +324,37 @@ fn failures(world: &World) -> Vec<FailureGroup> {
     let mut groups: Vec<FailureGroup> = Vec::new();
     let mut places: BTreeMap<Digest, usize> = BTreeMap::new();
     for entry in world.state.trail.iter() {
-        let Some(failure) = entry.failure() else {
-            continue;
-        };
-        let alike = match &failure.fingerprint {
-            Some(known) => known.clone(),
-            None => fingerprint::of(failure),
-        };
+        let Some(failure) = entry.failure() else { continue };
+        let alike = failure.fingerprint.clone().unwrap_or_else(|| fingerprint::of(failure));
         let place = *places.entry(alike.clone()).or_insert(groups.len());
         let before = groups.get_mut(place).map(|group| core::mem::take(&mut group.attempts));
         let mut attempts = before.unwrap_or_default();
-        attempts.push(attempt(entry, failure));
-        let group = group(alike, failure, attempts);
+        let (held, of) = failure.confidence().unzip();
+        attempts.push(FailedAttempt {
+            atom: failure.atom.clone(),
+            attempt: failure.attempt.clone(),
+            n: failure.nth,
+            started: failure.started.clone(),
+            at: entry.at.clone(),
+            held,
+            of,
+            choices: failure.conflict.clone().unwrap_or_default(),
+        });
+        let checks = fingerprint::failed_checks(failure).into_iter();
+        let group = FailureGroup {
+            fingerprint: alike,
+            class: failure.class,
+            reason: failure.reason.clone(),
+            checks: checks.map(ToString::to_string).collect(),
+            output: failure.output.clone(),
+            attempts,
+        };
         match groups.get_mut(place) {
             Some(known) => *known = group,
             None => groups.push(group),
         }
     }
     groups
-}
-
-fn group(alike: Digest, failure: &FailureEntry, attempts: Vec<FailedAttempt>) -> FailureGroup {
-    let checks = fingerprint::failed_checks(failure).into_iter();
-    FailureGroup {
-        fingerprint: alike,
-        class: failure.class,
-        reason: failure.reason.clone(),
-        checks: checks.map(ToString::to_string).collect(),
-        output: failure.output.clone(),
-        attempts,
-    }
-}
-
-fn attempt(entry: &Entry, failure: &FailureEntry) -> FailedAttempt {
-    FailedAttempt {
-        atom: failure.atom.clone(),
-        attempt: failure.attempt.clone(),
-        n: failure.nth,
-        started: failure.started.clone(),
-        at: entry.at.clone(),
-        held: failure.confidence().map(|(held, _)| held),
-        of: failure.confidence().map(|(_, of)| of),
-        choices: failure.conflict.clone().unwrap_or_default(),
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@
 //! Not here: how it is drawn (the shell), how the bound is counted (`measure`).
 
 use alloc::{
+    collections::BTreeMap,
     string::{String, ToString as _},
     vec::Vec,
 };
@@ -15,7 +16,7 @@ use crate::{
     doc::Node,
     id::{AgentName, AtomId},
     measure::RunBound,
-    state::{AgentSpent, AgentWait, Duty, FreeValue, State, Usage, fields::Findings},
+    state::{AgentSpent, AgentWait, Duty, FreeValue, State, Usage},
     wording::KeptBudget,
     world::{AgentTable, World},
 };
@@ -113,31 +114,18 @@ pub fn waits(state: &State) -> Vec<WaitView> {
 
 /// Agents in the order of their names, each with all its roles.
 pub fn by_agent(rows: &[AgentSpent]) -> Vec<AgentUsageView> {
-    let mut agents: Vec<(&AgentName, u64, Usage)> = Vec::new();
+    let mut agents: BTreeMap<&AgentName, (u64, Usage)> = BTreeMap::new();
     for row in rows {
-        match agents.iter_mut().find(|(agent, ..)| *agent == &row.agent) {
-            Some((_, attempts, usage)) => {
-                *attempts = attempts.saturating_add(row.attempts);
-                usage.add(&row.usage);
-            }
-            None => agents.push((&row.agent, row.attempts, row.usage.clone())),
-        }
+        let (attempts, usage) = agents.entry(&row.agent).or_default();
+        *attempts = attempts.saturating_add(row.attempts);
+        usage.add(&row.usage);
     }
-    agents.sort_by_key(|(agent, ..)| *agent);
-    let view = |(agent, attempts, usage): (&AgentName, u64, Usage)| AgentUsageView {
+    let view = |(agent, (attempts, usage)): (&AgentName, (u64, Usage))| AgentUsageView {
         agent: agent.clone(),
         attempts,
         usage: UsageView::of(&usage).unwrap_or_default(),
     };
     agents.into_iter().map(view).collect()
-}
-
-/// The agents of a final result, as it was written.
-pub fn of_result(result: &Node) -> Vec<AgentUsageView> {
-    let rows = result.get("spent_by_agent").and_then(Node::as_array);
-    let rows = rows.unwrap_or_default().iter();
-    let rows = rows.filter_map(|row| AgentSpent::read(row, "", &mut Findings::default()));
-    by_agent(&rows.collect::<Vec<_>>())
 }
 
 /// The bound of the remaining work; decimal strings above 2^64.

@@ -127,7 +127,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
         atom: id.clone(),
         kind: kind_word(kind),
         description: atom.description.clone(),
-        status: status_word(world, x, solved[x]),
+        status: status_word(world, x, solved[x]).to_owned(),
         live,
         waits_for: counted(waits.map(|dep| world.graph.id(dep))),
         depends_on: atom.depends_on.clone(),
@@ -138,7 +138,8 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
             .map(|action| action.run.clone()),
         agent: atom.task().and_then(|task| task.spec.agent.clone()),
         planned: planned(world, x),
-        in_short: in_short(world, x),
+        in_short: long_phase::in_force(&world.graph, &world.active, &world.state, x)
+            .and_then(|fragment| fragment.summary.clone()),
         issues: judged::issues_of(world, x),
         attention: judged::mark(id, atom),
         questions: judged::questions_of(&world.state, id, atom),
@@ -169,11 +170,6 @@ fn planned(world: &World, x: Ix) -> Option<PlannedView> {
         .then(|| PlannedView { step: graph.id(step).clone(), reasons: reasons.to_owned() })
 }
 
-fn in_short(world: &World, x: Ix) -> Option<AnswerRecord> {
-    let fragment = long_phase::in_force(&world.graph, &world.active, &world.state, x)?;
-    fragment.summary.clone()
-}
-
 /// The refiner whose change took an atom out, if one did.
 pub fn taken_out_by<'s>(state: &'s State, id: &AtomId) -> Option<&'s AgentName> {
     let mut newest_first = state.trail.iter().rev();
@@ -190,7 +186,8 @@ fn counted<'w>(ids: impl Iterator<Item = &'w AtomId>) -> Vec<AtomId> {
     ids
 }
 
-fn checks(task: Option<&Task>) -> Vec<String> {
+/// The titles of its own checks.
+pub(super) fn checks(task: Option<&Task>) -> Vec<String> {
     let checks = task.and_then(|task| task.spec.checks.as_ref());
     let leaves = checks.map(Check::leaves).unwrap_or_default();
     leaves.into_iter().map(|leaf| leaf.title()).collect()
@@ -201,14 +198,11 @@ fn branch(world: &World, x: Ix) -> Option<BranchView> {
     let mut below = x;
     for above in graph.above(x) {
         if graph.vertex(above).kind == NodeKind::Any {
+            let selected = world.active.selection.get(&above);
             return Some(BranchView {
                 group: graph.id(above).clone(),
                 choice: graph.id(below).clone(),
-                selected: world
-                    .active
-                    .selection
-                    .get(&above)
-                    .map(|choice| graph.id(*choice).clone()),
+                selected: selected.map(|choice| graph.id(*choice).clone()),
             });
         }
         below = above;
@@ -218,14 +212,14 @@ fn branch(world: &World, x: Ix) -> Option<BranchView> {
 
 /// Entries that name the atom, or a group above it.
 fn trail_of<'w>(world: &'w World, id: &AtomId) -> Vec<&'w Entry> {
-    let above = world
-        .graph
-        .ix(id)
-        .map(|x| world.graph.above(x).map(|y| world.graph.id(y).clone()).collect::<Vec<_>>());
-    let above = above.unwrap_or_default();
-    let is_near = |group: &AtomId| group == id || above.contains(group);
-    let speaks = |entry: &crate::state::Entry| match &entry.kind {
-        EntryKind::Failure(one) => one.atom == *id || is_inside(world, &one.atom, id),
+    let above = |id: &AtomId| -> Vec<&AtomId> {
+        let x = world.graph.ix(id).into_iter();
+        x.flat_map(|x| world.graph.above(x)).map(|y| world.graph.id(y)).collect()
+    };
+    let around = above(id);
+    let is_near = |group: &AtomId| group == id || around.contains(&group);
+    let speaks = |entry: &Entry| match &entry.kind {
+        EntryKind::Failure(one) => one.atom == *id || above(&one.atom).contains(&id),
         EntryKind::Refuted(refuted) => refuted.conflict.keys().any(is_near),
         EntryKind::Choice(choice) => is_near(&choice.group),
         EntryKind::Backtrack(one) => one.changes.0.iter().any(|change| is_near(&change.group)),
@@ -241,11 +235,6 @@ fn trail_of<'w>(world: &'w World, id: &AtomId) -> Vec<&'w Entry> {
     };
     let entries = world.state.trail.iter().map(AsRef::as_ref);
     entries.filter(|entry| speaks(entry)).collect()
-}
-
-fn is_inside(world: &World, inner: &AtomId, outer: &AtomId) -> bool {
-    let inner = world.graph.ix(inner);
-    inner.is_some_and(|x| world.graph.above(x).any(|y| world.graph.id(y) == outer))
 }
 
 /// The atoms that are worth asking about: `descent why --json`
@@ -274,9 +263,9 @@ pub fn worth_asking(world: &World) -> Asking {
     for (x, is_solved) in world.solved().iter() {
         let id = world.graph.id(x);
         let status = status_word(world, x, *is_solved);
-        if let Some((rank, reason)) = reason_to_ask(world, x, &status) {
+        if let Some((rank, reason)) = reason_to_ask(world, x, status) {
             let has_failed = rank == 2 && status != "failed";
-            let status = if has_failed { format!("failed, {status}") } else { status };
+            let status = if has_failed { format!("failed, {status}") } else { status.to_owned() };
             atoms.push((rank, AskedAtom { atom: id.clone(), status, reason }));
         }
     }
@@ -284,16 +273,12 @@ pub fn worth_asking(world: &World) -> Asking {
         let by_rank = rank.cmp(other_rank);
         by_rank.then_with(|| one.atom.cmp_naturally(&other.atom))
     });
-    let atoms: Vec<AskedAtom> = atoms.into_iter().map(|(_, asked)| asked).collect();
-    let next = match atoms.first() {
-        Some(first) => format!("descent why {}", first.atom),
-        None => "descent status".to_owned(),
-    };
+    let next = atoms.first().map(|(_, first)| format!("descent why {}", first.atom));
     Asking {
         schema: "descent/why-list/1",
-        atoms,
+        atoms: atoms.into_iter().map(|(_, asked)| asked).collect(),
         question: work::question(&world.state, false),
-        next,
+        next: next.unwrap_or_else(|| "descent status".to_owned()),
     }
 }
 

@@ -12,7 +12,7 @@ use crate::{
     answer_forms::rated_leaf,
     desired::{DesiredWork, Work},
     event::Scope,
-    graph::NodeKind,
+    graph::{Ix, NodeKind},
     id::{AgentName, AtomId, AttemptId},
     measure,
     state::{Consult, Intent, Question, Role, State},
@@ -120,19 +120,14 @@ impl WorkView {
         let run = &world.state.run;
         let in_flight = run.in_flight.iter().take(ATTEMPTS_MAX);
         let attempts = in_flight.map(|intent| attempt(world, desired, intent, before));
-        let live = world.graph.atoms().filter(|x| world.active.is_live(*x));
-        let (mut resolved, mut all) = (0, 0);
-        for x in live {
-            all += 1;
-            resolved += usize::from(world.solved()[x]);
-        }
+        let live: Vec<Ix> = world.graph.atoms().filter(|x| world.active.is_live(*x)).collect();
         let budget = world.state.objective.constraints.budget.time.as_ref();
         let is_first = before.began.is_empty();
         Self {
             attempts: attempts.collect(),
             other: other(desired, now, before),
-            resolved,
-            all,
+            resolved: live.iter().filter(|x| world.solved()[**x]).count(),
+            all: live.len(),
             attempts_left: format!("{}", world.measure().attempts),
             active_ms: if is_first { run.spent.active.ms } else { before.active_ms },
             began: if is_first { now.into() } else { before.began.clone() },

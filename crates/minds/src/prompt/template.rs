@@ -11,8 +11,20 @@ use alloc::{borrow::ToOwned, string::String, vec::Vec};
 
 use super::section::PromptSection;
 
-/// All templates with their texts.
-pub const TEMPLATES: &[(&str, &str)] = include!(concat!(env!("OUT_DIR"), "/prompts.rs"));
+macro_rules! templates {
+    ($($question:literal)*) => {
+        templates! {
+            @all "agreement" "align" "attempt" "difference" "project" "tried" $($question)*
+        }
+    };
+    (@all $($name:literal)*) => {
+        /// All templates with their texts: those that others take in, those of attempts and aligners, and one a question.
+        pub const TEMPLATES: &[(&str, &str)] =
+            &[$(($name, include_str!(concat!("../../prompts/", $name, ".md")))),*];
+    };
+}
+
+descent_core::with_questions!(templates);
 
 /// The values of a template by their names; `None` for a name that is none.
 pub(super) type TemplateValues<'v> = dyn Fn(&str) -> Option<String> + 'v;

@@ -1,7 +1,7 @@
 //! The agreement with its checks, how the run ended, what it spent, and what comes next.
 
 use descent_core::{
-    state::{JudgedBy, final_result::FinalResultRecord, limits},
+    state::{FreeValue, JudgedBy, final_result::FinalResultRecord, limits},
     view::{
         LeafView,
         report::{AgreementReport, OutcomeReport, Report},
@@ -9,7 +9,7 @@ use descent_core::{
 };
 
 use super::{Item, after, choices, code, commit, facts, prose, row, said, word};
-use crate::render::{count, report::flat, time, usage, usage_of_agent};
+use crate::render::{count, event::behind, report::flat, time, usage, usage_of_agent};
 
 /// Characters at most of the final answer.
 const ANSWER_MAX: usize = 4_000;
@@ -20,24 +20,19 @@ pub(super) fn agreement(agreed: &AgreementReport) -> Vec<Item> {
         let item = Item::at(0, "First asked, before what is agreed on now:");
         items.push(Item { words: said(&agreed.raw_input), ..item });
     }
+    let free = |value: &Option<FreeValue>| value.as_ref().map(limits::plain).unwrap_or_default();
+    let constraints = agreed.constraints.iter();
+    let constraints =
+        constraints.map(|one| format!("{} = {}", code(&one.key), code(limits::plain(&one.value))));
     let texts = [
         after("Why: ", &agreed.background_intent),
         after("To be delivered: ", &agreed.deliverables),
         after("Done when: ", &agreed.definition_of_done),
-        agreed.scope.as_ref().map(|one| after("Scope: ", &limits::plain(one))).unwrap_or_default(),
-        agreed
-            .clarifications
-            .as_ref()
-            .map(|one| after("Clarified: ", &limits::plain(one)))
-            .unwrap_or_default(),
+        after("Scope: ", &free(&agreed.scope)),
+        after("Clarified: ", &free(&agreed.clarifications)),
+        behind("Constraints: ", &constraints.collect::<Vec<_>>().join(", ")),
     ];
     items.extend(texts.into_iter().filter(|text| !text.is_empty()).map(|text| Item::at(0, text)));
-    if !agreed.constraints.is_empty() {
-        let one = |key, value| format!("{} = {}", code(key), code(limits::plain(value)));
-        let all: Vec<String> =
-            agreed.constraints.iter().map(|each| one(&each.key, &each.value)).collect();
-        items.push(Item::at(0, format!("Constraints: {}", all.join(", "))));
-    }
     items
 }
 
@@ -52,11 +47,8 @@ pub(super) fn leaf(leaf: &LeafView) -> Item {
     let number = leaf.number.as_ref().map(|number| format!("number {}", limits::plain(number)));
     let took = leaf.duration_ms.map(|ms| format!("in {}", time(ms)));
     let facts = facts([leaf.ended.clone(), number, took]);
-    let spared = if leaf.spared {
-        format!("; another choice of its {} holds", code("any"))
-    } else {
-        String::new()
-    };
+    let spared = leaf.spared.then(|| format!("; another choice of its {} holds", code("any")));
+    let spared = spared.unwrap_or_default();
     let text = format!("{} {}{rule}{facts}{spared}", word(verdict), code(&leaf.check));
     Item::at(0, text).printed(if verdict == "pass" { "" } else { &leaf.output })
 }
@@ -66,16 +58,13 @@ pub(super) fn outcome(outcome: &OutcomeReport) -> Vec<Item> {
     let last = outcome.last.as_ref();
     if let Some(answer) = last.and_then(|last| last.output.as_ref()) {
         // Words by code say what the other items say.
-        if answer.by == Some(JudgedBy::Model) {
-            let text = flat(&answer.text, ANSWER_MAX);
-            texts.push(format!("In words, by a model: {text}"));
-        }
+        let by_model = answer.by == Some(JudgedBy::Model);
+        let words = || format!("In words, by a model: {}", flat(&answer.text, ANSWER_MAX));
+        texts.extend(by_model.then(words));
         texts.extend(answer.notes.iter().map(|note| after("note: ", note)));
     }
-    if outcome.changed_since {
-        let words = "A person changed something since; the next run goes on from there.";
-        texts.push(words.to_owned());
-    }
+    let changed = "A person changed something since; the next run goes on from there.";
+    texts.extend(outcome.changed_since.then(|| changed.to_owned()));
     texts.extend(last.into_iter().flat_map(account));
     if let Some(verdict) = last.and_then(|last| last.verdict.as_ref()) {
         let whole = if verdict.pristine { ", in a fresh checkout" } else { "" };
@@ -107,10 +96,9 @@ pub(super) fn outcome(outcome: &OutcomeReport) -> Vec<Item> {
 
 /// Who is accountable, and what the tasks took.
 fn account(account: &FinalResultRecord) -> Vec<String> {
-    let mut texts = Vec::new();
-    if let Some(role) = account.accountable.filter(|role| role.is_told()) {
-        texts.push(format!("Accountable: {}: {}", word(role.word()), role.meaning()));
-    }
+    let role = account.accountable.filter(|role| role.is_told());
+    let role = role.map(|role| format!("Accountable: {}: {}", word(role.word()), role.meaning()));
+    let mut texts = Vec::from_iter(role);
     if let Some(metrics) = &account.metrics {
         let (first, later) = (metrics.solved_at_first, metrics.solved_later);
         let mut words = vec![format!("{first} solved at first, {later} later")];
@@ -148,10 +136,9 @@ pub(super) fn spent(report: &Report) -> Vec<Item> {
     words.extend(others.map(|(n, what)| count(n, what)));
     words.push(format!("{} of active time", time(spent.active_ms)));
     let mut items = vec![Item::at(0, words.join(", "))];
-    let used = spent.usage.as_ref().map(usage);
-    items.extend(used.map(|used| Item::at(0, format!("Model usage: {used}"))));
-    let agents = spent.by_agent.iter().map(usage_of_agent);
-    items.extend(agents.map(|agent| Item::at(1, prose(&agent))));
+    let used = spent.usage.as_ref().map(|used| format!("Model usage: {}", usage(used)));
+    items.extend(used.map(|used| Item::at(0, used)));
+    items.extend(spent.by_agent.iter().map(|agent| Item::at(1, prose(&usage_of_agent(agent)))));
     let mut tried: Vec<_> = report.work.iter().filter(|atom| atom.attempts > 1).collect();
     tried.sort_by_key(|atom| std::cmp::Reverse(atom.attempts));
     if !tried.is_empty() {

@@ -11,8 +11,9 @@ use serde::Serialize;
 use crate::{
     graph::Ix,
     id::{AtomId, AttemptId, CommitId, Digest},
+    search,
     state::{
-        Binding, Entry, EntryKind, FreeValue, SideFile,
+        Binding, Entry, EntryKind, FreeValue, SideFile, Try,
         record::{Choices, FailureEntry},
     },
     world::{World, earlier::doubts},
@@ -93,29 +94,24 @@ pub struct SideFileView {
     pub path: Option<String>,
 }
 
-/// The choices of a context that was tried.
-fn choices_of(world: &World, atom: &AtomId, context: &str) -> Choices {
-    let tries = crate::search::tries(&world.state, atom);
-    let tried = tries.iter().find(|tried| tried.context.as_str() == context);
-    tried.map(|tried| tried.choices.clone()).unwrap_or_default()
+/// The attempts of an atom in one context, if there were any.
+fn tried_in<'w>(world: &'w World, atom: &AtomId, context: Option<&Digest>) -> Option<&'w Try> {
+    let mut tries = search::tries(&world.state, atom).iter();
+    tries.find(|tried| Some(&tried.context) == context)
 }
 
 pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
     let inside = world.graph.subtree(x);
     let ids: Vec<&AtomId> = inside.iter().map(|y| world.graph.id(*y)).collect();
-    let mut all: Vec<AttemptView> = world
-        .state
-        .trail
-        .iter()
-        .filter_map(|entry| Some((entry, entry.failure()?)))
-        .filter(|(_, failure)| ids.contains(&&failure.atom))
-        .map(|(entry, failure)| failed(world, failure, &entry.at))
-        .collect();
+    let failures = world.state.trail.iter().filter_map(|entry| Some((entry, entry.failure()?)));
+    let failures = failures.filter(|(_, failure)| ids.contains(&&failure.atom));
+    let mut all: Vec<AttemptView> =
+        failures.map(|(entry, failure)| failed(world, failure, &entry.at)).collect();
     for id in &ids {
         if let Some(binding) = world.state.bindings.get(*id) {
             all.push(solved(id, binding, "solved", Choices::new()));
         }
-        for tried in crate::search::tries(&world.state, id) {
+        for tried in search::tries(&world.state, id) {
             if let Some(result) = tried.parked() {
                 all.push(solved(id, result, "parked", tried.choices.clone()));
             }
@@ -135,7 +131,7 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
 }
 
 pub(in crate::view) fn failed(world: &World, failure: &FailureEntry, at: &str) -> AttemptView {
-    let context = failure.context.as_ref().map_or("", Digest::as_str);
+    let tried = tried_in(world, &failure.atom, failure.context.as_ref());
     let fingerprint = failure.fingerprint.as_ref();
     AttemptView {
         n: u64::from(failure.nth.unwrap_or(1)),
@@ -143,7 +139,7 @@ pub(in crate::view) fn failed(world: &World, failure: &FailureEntry, at: &str) -
         class: failure.class.word().to_owned(),
         reason: failure.reason.clone(),
         fingerprint: fingerprint.map_or_else(String::new, ToString::to_string),
-        choices: choices_of(world, &failure.atom, context),
+        choices: tried.map(|tried| tried.choices.clone()).unwrap_or_default(),
         evidence: failure.criteria.clone(),
         files: failure.files.clone(),
         summary: failure.summary.clone(),
@@ -174,21 +170,16 @@ fn doubtful(world: &World, ids: &[&AtomId]) -> Vec<AttemptView> {
     let doubts = doubts(&world.state).into_iter();
     let asked: Vec<AttemptId> = doubts.map(|doubt| doubt.attempt).collect();
     let view = |entry: &Arc<Entry>| {
-        let EntryKind::InDoubt(doubt) = &entry.kind else {
-            return None;
-        };
+        let EntryKind::InDoubt(doubt) = &entry.kind else { return None };
         if !ids.contains(&&doubt.atom) || !asked.contains(&doubt.attempt) {
             return None;
         }
-        let tries = crate::search::tries(&world.state, &doubt.atom);
-        let tried = tries.iter().find(|tried| Some(&tried.context) == doubt.context.as_ref());
-        let before = tried.map_or(0, |tried| tried.attempts);
-        let context = doubt.context.as_ref().map_or("", Digest::as_str);
+        let tried = tried_in(world, &doubt.atom, doubt.context.as_ref());
         Some(AttemptView {
-            n: u64::from(before) + 1,
+            n: u64::from(tried.map_or(0, |tried| tried.attempts)) + 1,
             started: doubt.started.clone(),
             reason: doubt.reason.clone(),
-            choices: choices_of(world, &doubt.atom, context),
+            choices: tried.map(|tried| tried.choices.clone()).unwrap_or_default(),
             ..ended(&doubt.atom, Some(doubt.attempt.clone()), "in_doubt", &entry.at)
         })
     };
