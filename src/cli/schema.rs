@@ -167,7 +167,11 @@ enum Dev {
 pub(super) fn dev(context: &Context, flags: &DevArgs) -> Result<End, Failure> {
     match &flags.what {
         Dev::Schema(flags) => schema(context, flags)?,
-        Dev::Prompts { name } => context.out.data(&prompts(name.as_deref())?),
+        Dev::Prompts { name } => {
+            // A question may be named with its role.
+            let name = name.as_deref().map(|name| name.rsplit('.').next().unwrap_or(name));
+            context.out.data(&prompts(name)?);
+        }
         Dev::Completions { shell } => {
             let mut script = Vec::new();
             clap_complete::generate(*shell, &mut help::command_line(), "descent", &mut script);

@@ -3,7 +3,7 @@
 
 use descent_core::{
     audit::AuditFinding,
-    id::AtomId,
+    id::{AgentName, AtomId},
     judging::Issue,
     state::{
         AnswerRecord, JudgedBy, Question, Severity,
@@ -196,16 +196,26 @@ pub(super) fn answer_words(one: &AnswerRecord) -> String {
 /// The newest report on a planner's plan.
 fn plan_words(judged: &AnswerRecord) -> String {
     let high = judged.issues().iter().filter(|one| one.severity == Severity::High).count();
-    let words = match (judged.issues().len(), judged.by()) {
-        (0, JudgedBy::Code | JudgedBy::Model) => "no issue, advice".to_owned(),
-        (0, JudgedBy::Nobody) => format!("not judged by a model: {}", line(&judged.because)),
-        (all, _) if high > 0 => format!("{} ({high} high), advice", count(all, "issue")),
-        (all, _) => format!("{}, advice", count(all, "issue")),
+    let words = match judged.issues().len() {
+        0 => "no issue, advice".to_owned(),
+        all if high > 0 => format!("{} ({high} high), advice", count(all, "issue")),
+        all => format!("{}, advice", count(all, "issue")),
     };
-    let by = judged.agent.as_ref().filter(|_| judged.by() == JudgedBy::Model);
-    let by = by.map_or_else(String::new, |agent| format!(" of {agent}"));
+    let own = judged.issues().iter().filter(|one| one.rule.is_none()).count();
+    let agent = judged.agent.as_ref().map_or("", AgentName::as_str);
+    let by = match (judged.by(), own, judged.issues().len()) {
+        (JudgedBy::Nobody, _, _) => format!("not judged by a model: {}", line(&judged.because)),
+        (JudgedBy::Code, _, _) | (_, 0, 1..) => "of rules".to_owned(),
+        (JudgedBy::Model, own, all) if own < all => format!("of rules and {agent}"),
+        (JudgedBy::Model, _, _) => format!("of {agent}"),
+    };
     let step = judged.atom.as_ref().map_or("", AtomId::as_str);
-    format!("the plan of {step}: {words}{by}")
+    match judged.by() {
+        JudgedBy::Nobody if judged.issues().is_empty() => format!("the plan of {step}: {by}"),
+        JudgedBy::Nobody => format!("the plan of {step}: {words}; {by}"),
+        JudgedBy::Code if judged.issues().is_empty() => format!("the plan of {step}: {words}"),
+        _ => format!("the plan of {step}: {words} {by}"),
+    }
 }
 
 /// The kind of task, where an agent said it.

@@ -11,7 +11,7 @@ use descent_core::{
     audit::AuditFinding,
     doc::Node,
     event::{Clarity, Event},
-    state::{IssueRecord, PassAnswer, PatternRecord, record::Choices},
+    state::{IssueRecord, PassAnswer, PatternRecord, Question, record::Choices},
     view::{
         judged::LawView,
         log::LogEntry,
@@ -339,7 +339,11 @@ fn advice(report: &Report) -> Vec<Item> {
         }));
     }
     for said in &report.judged.answers {
-        items.push(Item::at(0, prose(&shared::answer_words(said))));
+        let question = said.question;
+        let head = if question == Question::Plan { "" } else { question.word() };
+        let words =
+            [head, &shared::answer_words(said)].join(if head.is_empty() { "" } else { ": " });
+        items.push(Item::at(0, prose(&words)));
         items.extend(said.issues().iter().map(issue));
         items.extend(said.opinion().into_iter().flat_map(opinion));
     }

@@ -4,7 +4,10 @@
 
 use std::ops::Range;
 
-use descent_core::doc::did_you_mean;
+use descent_core::{
+    doc::did_you_mean,
+    state::{Duty, Question},
+};
 use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, Error},
@@ -141,7 +144,9 @@ impl ConfigFault {
         let named = names.next().unwrap_or_default();
         let known: Vec<&str> = names.collect();
         let fault = Self::new(span, format!("`{}` is not known here", named.escape_debug()));
-        if named == "worker" && known.contains(&"roles") {
+        if let (Some(question), true) = (Question::of_word(named), known.contains(&"aligner")) {
+            fault.hint(format!("it is a question of a role: {}", Duty::from(question).text()))
+        } else if named == "worker" && known.contains(&"roles") {
             fault.hint(of_worker())
         } else {
             fault.hint(meant(named, &known))

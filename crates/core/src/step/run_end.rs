@@ -266,7 +266,7 @@ fn summary(
         (_, Reason::NoChoice) => no_choice(transaction, evidence, &work),
         (_, Reason::Passes) => {
             let passes = run.passes.as_ref().map_or(0, |count| count.allocated);
-            format!("all {passes} passes are over; {work}")
+            format!("the passes are over ({passes} of {passes}); {work}")
         }
         (_, Reason::Abandoned) => {
             let law = run.law.as_ref().and_then(|law| law.point.as_ref());

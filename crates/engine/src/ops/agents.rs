@@ -11,6 +11,7 @@ use std::{
 
 use descent_core::{
     id::AgentName,
+    profile,
     state::{Atom, Body, Check, Leaf, Question, Role, State},
 };
 
@@ -98,7 +99,8 @@ impl AgentLook<'_> {
         Ok(found)
     }
 
-    /// The agents that only think: a judge, a probe, and a planner that may change the plan.
+    /// The agents that only think: a judge, a probe, a planner that may change the plan, and those that are asked at this
+    /// level of judging.
     fn thinkers(&self, state: &State, reason: AgentUse) -> Result<Vec<ResolvedAgent>, Failure> {
         let mut found = Vec::new();
         if let Some(leaf) = rated(state) {
@@ -113,6 +115,11 @@ impl AgentLook<'_> {
         }
         if reason == AgentUse::Run {
             found.extend(self.planner(state)?);
+            let level = profile::judging(state);
+            let asked = Question::WORDS.into_iter().map(|(_, question)| question);
+            for question in asked.filter(|one| level.asks() && level >= one.row().level) {
+                found.extend(self.config.agent(question, None)?);
+            }
         }
         Ok(found)
     }

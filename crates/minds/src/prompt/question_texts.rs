@@ -44,7 +44,7 @@ const RESULT_BYTES_MIN: usize = 200;
 const VALUE_BYTES_MAX: usize = 500;
 const FILES_MAX: usize = 8;
 /// Keys of an atom that say nothing of what is planned.
-const OF_PROGRAM: [&str; 9] = [
+const OF_PROGRAM: [&str; 13] = [
     "status",
     "tries",
     "interruptions",
@@ -54,6 +54,10 @@ const OF_PROGRAM: [&str; 9] = [
     "origin",
     "planned",
     "planning",
+    "fragment",
+    "fragments",
+    "grant",
+    "placed",
 ];
 
 /// The difference from the start of a run to the tree that is looked at.
