@@ -383,8 +383,8 @@ fn guide(
         SteeringOrder { steering: Steering::Guide(words), atoms: vec![atom.clone()], reason: None };
     let client = context.silent_client(Context::by());
     Ok(match ops::steer::steer(&client, store, &order)? {
-        Ok(_) => format!("{atom} is told in every further attempt"),
-        Err(_) => UNCHANGED.to_owned(),
+        Some(_) => format!("{atom} is told in every further attempt"),
+        None => UNCHANGED.to_owned(),
     })
 }
 

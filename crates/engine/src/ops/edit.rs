@@ -5,12 +5,12 @@
 use std::{path::Path, sync::Arc};
 
 use descent_core::{
-    change::{self, Adoption},
+    change,
     doc::Fault,
     state::{State, check::schemas, decode::decode},
 };
 
-use super::{ChangeError, Client, CommitReport, commit_change, current::basis};
+use super::{ChangeError, Client, CommitReport, current::commit_on_current};
 use descent_store::{self as store, LoadedState, Store, StoreError};
 use descent_system::failure::Failure;
 
@@ -69,30 +69,16 @@ pub fn commit(
     begun: &Arc<LoadedState>,
     typed: &State,
 ) -> Result<Result<CommitReport, EditRefusal>, Failure> {
-    let mut known = Some(Arc::clone(begun));
-    commit_change(
-        store,
-        |store| Ok(basis(&mut known, client, store)?),
-        |_, fresh| merge(client, &begun.state, &fresh.state, typed),
-    )
-}
-
-/// The edit merged with later commits, and its consequences.
-fn merge(
-    client: &dyn Client,
-    begun: &State,
-    ours: &State,
-    typed: &State,
-) -> Result<Adoption, ChangeError<EditRefusal>> {
-    if ours.lineage != begun.lineage {
-        return Err(ChangeError::Stale);
-    }
-    let merged = change::merge(Some(begun), Some(ours), typed);
-    // Two valid states can merge into an invalid one.
-    let faults = change::faults_of(&merged.state, false);
-    if !faults.is_empty() {
-        return Err(ChangeError::Refused(EditRefusal::Conflict(faults)));
-    }
-    let (by, now) = (client.by(), client.now());
-    Ok(change::adopt(Some(ours), merged, &by, now))
+    commit_on_current(client, store, Some(Arc::clone(begun)), |ours| {
+        if ours.lineage != begun.state.lineage {
+            return Err(ChangeError::Stale);
+        }
+        let merged = change::merge(Some(&begun.state), Some(ours), typed);
+        // Two valid states can merge into an invalid one.
+        let faults = change::faults_of(&merged.state, false);
+        if !faults.is_empty() {
+            return Err(ChangeError::Refused(EditRefusal::Conflict(faults)));
+        }
+        Ok(change::adopt(Some(ours), merged, &client.by(), client.now()))
+    })
 }

@@ -11,7 +11,7 @@ use descent_core::{
 };
 
 use super::{
-    ChangeDenial, ChangeError, Client, CommitReport, adopt_edit, announce, commit_change,
+    ChangeError, Client, CommitReport, adopt_edit, announce, commit_change,
     current::{basis, commit_on_current, faulty},
     redirect, trust,
 };
@@ -27,21 +27,20 @@ pub struct SteeringOrder<'a> {
     pub reason: Option<&'a str>,
 }
 
-/// Carries the instruction out on top of whatever a loop has committed meanwhile. `Err` has the state where it stands
-/// already.
+/// Carries the instruction out on top of whatever a loop has committed meanwhile; `None` where it stands already.
 pub fn steer(
     client: &dyn Client,
     store: &mut Store,
     order: &SteeringOrder<'_>,
-) -> Result<Result<CommitReport, Box<State>>, Failure> {
+) -> Result<Option<CommitReport>, Failure> {
     let committed = commit_on_current(client, store, None, |state| {
         let (steering, atoms) = (order.steering, order.atoms.as_slice());
-        change::steer(state, steering, atoms, order.reason, &client.by(), client.now())
+        let (by, now) = (client.by(), client.now());
+        Ok(change::steer(state, steering, atoms, order.reason, &by, now)?)
     })?;
     match committed {
-        Ok(report) => Ok(Ok(report)),
-        Err(ChangeDenial { refusal: ChangeRefusal::NoDifference, state }) => Ok(Err(state)),
-        Err(denial) => Err(refused(denial.refusal)),
+        Err(ChangeRefusal::NoDifference) => Ok(None),
+        committed => committed.map(Some).map_err(refused),
     }
 }
 
@@ -78,9 +77,9 @@ pub fn resolve(
     store: &mut Store,
     attempt: &AttemptId,
     resolution: Resolution<'_>,
-) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
+) -> Result<Result<CommitReport, ChangeRefusal>, Failure> {
     commit_on_current(client, store, None, |state| {
-        change::resolve(state, attempt, resolution, &client.by(), client.now())
+        Ok(change::resolve(state, attempt, resolution, &client.by(), client.now())?)
     })
 }
 
@@ -90,7 +89,7 @@ pub fn confirm(
     store: &mut Store,
     loaded: Arc<LoadedState>,
     request: &AnswerRequest<'_>,
-) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
+) -> Result<Result<CommitReport, ChangeRefusal>, Failure> {
     let mut known = Some(loaded);
     commit_change(
         store,
@@ -110,8 +109,7 @@ pub fn confirm(
                 on: on.as_ref(),
                 reason: request.reason,
             };
-            change::answer(&fresh.state, &answer, &client.by(), client.now())
-                .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
+            Ok(change::answer(&fresh.state, &answer, &client.by(), client.now())?)
         },
     )
 }
@@ -147,9 +145,8 @@ pub fn limit(
             }
         },
         |_, fresh| {
-            Change::of_constraints(&fresh.state, changes)
-                .and_then(|change| change::apply(&fresh.state, change, &client.by(), client.now()))
-                .map_err(ChangeError::Refused)
+            let change = Change::of_constraints(&fresh.state, changes)?;
+            Ok(change::apply(&fresh.state, change, &client.by(), client.now())?)
         },
     )?;
     match committed {

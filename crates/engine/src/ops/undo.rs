@@ -10,8 +10,8 @@ use descent_core::{
 };
 
 use super::{
-    ChangeError, Client, clean, commit_change, current,
-    current::{basis, restless, with_usage},
+    ChangeError, Client, clean,
+    current::{commit_on_current, current, with_usage},
     result::commit_missing,
     trust,
 };
@@ -53,9 +53,7 @@ pub fn plan(
     let workspaces = Workspaces::open(store.place(), &now.lineage, &then.objective.constraints)?;
     match adopt(client, &workspaces, now, then) {
         Ok(adopted) => Ok(Ok(UndoReport::of(&adopted.events, adopted.effects, adopted.state))),
-        Err(ChangeError::Refused(nothing)) => Ok(Err(nothing)),
-        Err(ChangeError::Failed(failure)) => Err(failure),
-        Err(ChangeError::Stale) => Err(restless(store)),
+        Err(refusal) => nothing(refusal).map(Err),
     }
 }
 
@@ -67,21 +65,16 @@ pub fn undo(
     then: &State,
 ) -> Result<UndoOutcome, Failure> {
     let workspaces = Workspaces::open(store.place(), &then.lineage, &then.objective.constraints)?;
-    let (place, mut known) = (store.place().clone(), Some(loaded));
-    let committed = commit_change(
-        store,
-        |store| Ok(basis(&mut known, client, store)?),
-        |_, fresh| {
-            if fresh.state.lineage != then.lineage {
-                return Err(ChangeError::Stale);
-            }
-            let fresh = with_usage(&place, &fresh.state);
-            adopt(client, &workspaces, &fresh, then)
-        },
-    )?;
+    let place = store.place().clone();
+    let committed = commit_on_current(client, store, Some(loaded), |fresh| {
+        if fresh.lineage != then.lineage {
+            return Err(ChangeError::Stale);
+        }
+        Ok(adopt(client, &workspaces, &with_usage(&place, fresh), then)?)
+    })?;
     let committed = match committed {
         Ok(committed) => committed,
-        Err(nothing) => return Ok(Err(nothing)),
+        Err(refusal) => return nothing(refusal).map(Err),
     };
     if !store.is_live() {
         update_result(client, store, &committed.loaded.state);
@@ -95,15 +88,19 @@ fn adopt(
     workspaces: &Workspaces,
     now: &State,
     then: &State,
-) -> Result<Adoption, ChangeError<NothingToUndo>> {
+) -> Result<Adoption, ChangeRefusal> {
     let earlier = EarlierState {
         state: then,
         has_commit: &|commit: &CommitId| workspaces.head_is_there(commit).unwrap_or(false),
     };
-    change::undo(now, &earlier, &client.by(), client.now()).map_err(|refusal| match refusal {
-        ChangeRefusal::NothingToUndo(outside) => ChangeError::Refused(NothingToUndo(outside)),
-        refusal => ChangeError::Failed(Failure::bug(refusal)),
-    })
+    change::undo(now, &earlier, &client.by(), client.now())
+}
+
+fn nothing(refusal: ChangeRefusal) -> Result<NothingToUndo, Failure> {
+    match refusal {
+        ChangeRefusal::NothingToUndo(outside) => Ok(NothingToUndo(outside)),
+        refusal => Err(Failure::bug(refusal)),
+    }
 }
 
 /// Updates the result's ref and its worktree, as a run leaves them. The state is the truth: the next run mends failures
