@@ -164,6 +164,24 @@ fn an_effect_that_may_happen_once_only_is_in_doubt_when_a_redirect_cuts_it_off()
 }
 
 #[test]
+fn a_choice_that_is_made_again_leaves_an_effect_below_it_in_doubt() {
+    let before = state(|state| {
+        let atoms = &mut state["work_graph"]["atoms"];
+        atoms["way"]["selected"] = json!("right");
+        atoms["left"]["effect"] = json!("external");
+        atoms["left"]["tries"] = atoms["failed"]["tries"].clone();
+        state["run"]["in_flight"][0]["effect"] = json!("external");
+        state["run"]["in_flight"][0]["context"] = json!(DIGEST.replace('5', "6"));
+    });
+    let redirect = Redirect { selected: choice("way", "left"), ..Redirect::default() };
+    let made = redirected(&before, &redirect);
+    assert_eq!(descriptions(&made.state), ["changed way: right → left (it was wrong)"]);
+    let left = made.state.atom(&id("left")).and_then(|atom| atom.task());
+    let left = left.map(|task| &task.status);
+    assert!(matches!(left, Some(AtomStatus::InDoubt(_))), "{left:?}");
+}
+
+#[test]
 fn a_redirect_that_changes_nothing_ends_nothing() {
     let before = state(|_| ());
     let redirect = Redirect {

@@ -115,6 +115,10 @@ impl Draft<'_> {
             let Some(task) = atom.and_then(|atom| Arc::make_mut(atom).task_mut()) else {
                 return false;
             };
+            // A person is still asked about a doubt.
+            if matches!(task.status, AtomStatus::InDoubt(_)) {
+                return false;
+            }
             let has_failed = task.tries.iter().any(Try::has_failed)
                 || matches!(task.status, AtomStatus::NeedsGuidance);
             let was = core::mem::replace(&mut task.status, AtomStatus::Pending);
