@@ -24,21 +24,13 @@ pub enum EditRefusal {
     Conflict(Vec<Fault>),
 }
 
-/// A text that was read.
-#[derive(Debug)]
-pub enum EditText {
-    /// Only formatted differently.
-    Same,
-    Changed(Box<LoadedState>),
-}
-
-/// Reads a person's text, from the bytes of `path`.
+/// Reads a person's text, from the bytes of `path`; `None` if it is only formatted differently.
 pub fn read(
     store: &Store,
     begun: &LoadedState,
     path: &Path,
     bytes: Vec<u8>,
-) -> Result<EditText, EditRefusal> {
+) -> Result<Option<LoadedState>, EditRefusal> {
     let typed = match store.examine(path, bytes) {
         Ok(typed) => typed,
         Err(StoreError::Invalid { faults, .. }) => {
@@ -48,7 +40,7 @@ pub fn read(
         Err(error) => return Err(EditRefusal::Unreadable(error)),
     };
     if !typed.is_foreign {
-        return Ok(EditText::Same);
+        return Ok(None);
     }
     // A text that no run would start from is refused, unless the state was so before.
     if begun.gate().is_empty() && !typed.gate().is_empty() {
@@ -59,7 +51,7 @@ pub fn read(
     if !bad.is_empty() {
         return Err(EditRefusal::Invalid(bad));
     }
-    Ok(EditText::Changed(Box::new(typed)))
+    Ok(Some(typed))
 }
 
 /// Commits a person's text on top of the commits since `begun`.
