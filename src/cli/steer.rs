@@ -3,7 +3,7 @@
 
 use clap::Args;
 use descent_core::{
-    change::{ChangeRefusal, Resolution, Steering},
+    change::{Answer, ChangeRefusal, Resolution, Steering},
     doc::suggest,
     event::Event,
     id::{AtomId, Serial},
@@ -15,10 +15,7 @@ use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::render;
-use descent_engine::ops::{
-    self,
-    steer::{AnswerRequest, SteeringOrder},
-};
+use descent_engine::ops::{self, steer::SteeringOrder};
 use descent_store::Store;
 use descent_system::{failure::Failure, phrase};
 
@@ -168,8 +165,8 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
             ops::steer::resolve(&client, &mut store, &doubt.attempt, word)?
         }
         (None, Some(assertion)) => {
-            let request = AnswerRequest { assertion, holds, reason };
-            ops::steer::confirm(&client, &mut store, loaded, &request)?
+            let answer = Answer { assertion, holds, on: None, reason };
+            ops::steer::confirm(&client, &mut store, loaded, &answer)?
         }
         (None, None) => return Err(nobody_asks(name, &all, &doubts)),
     };

@@ -4,7 +4,7 @@
 use std::{ffi::OsString, time::Duration};
 
 use descent_core::{
-    change::Steering,
+    change::{Answer, Steering},
     id::{AtomId, AttemptId},
     state::objective::RequestKind,
     verdict::assertions,
@@ -28,7 +28,7 @@ use crate::{
 };
 use descent_engine::ops::{
     self,
-    steer::{AnswerRequest, SteeringOrder},
+    steer::SteeringOrder,
     stop::{StopOutcome, StopRequest},
     watch::{Lookout, WatchReport, newest_attempt, output_tail},
 };
@@ -401,9 +401,9 @@ fn confirm(
     let Some(assertion) = all.iter().find(|one| one.is_called(name)) else {
         return Ok(format!("no assertion is called {name} any more"));
     };
-    let request = AnswerRequest { assertion, holds, reason: None };
+    let answer = Answer { assertion, holds, on: None, reason: None };
     let word = if holds { "confirmed" } else { "denied" };
-    match ops::steer::confirm(&client, store, loaded, &request)? {
+    match ops::steer::confirm(&client, store, loaded, &answer)? {
         Ok(_) => Ok(format!("{word}: {name}")),
         Err(_) => Ok(format!("{word} already: {name}")),
     }

@@ -36,7 +36,14 @@ const LOOK_TIMES: u32 = 25;
 pub fn current(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
     let present = trust::gate(client, store)?;
     keep_superseded(client, store, &present)?;
-    let current = adopted(client, store)?;
+    let current = match wait_for_loop(store)? {
+        Some(loaded) => loaded,
+        None => {
+            let _lease = store.lease("taking in an edit")?;
+            let loaded = store.read()?;
+            adopt_edit(client, store, loaded)?
+        }
+    };
     trust::gate_adopted(client, store, &current)?;
     Ok(current)
 }
@@ -51,17 +58,6 @@ pub(super) fn basis(
         Some(loaded) => Ok(loaded),
         None => current(client, store),
     }
-}
-
-fn adopted(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
-    if let Some(loaded) = wait_for_loop(store)? {
-        return Ok(loaded);
-    }
-    let lease = store.lease("taking in an edit")?;
-    let loaded = store.read()?;
-    let adopted = adopt_edit(client, store, loaded);
-    drop(lease);
-    adopted
 }
 
 /// Adopts an edit from while no loop lived: a commit with a correction. The caller holds the lease.
@@ -222,10 +218,10 @@ pub fn bound_of_start(store: &Store, world: &World) -> BoundView {
 /// The command to type next. A loop at work is left to it.
 pub fn next(store: &Store, state: &State) -> String {
     let around = surroundings(store, state);
-    if around.live {
-        return "descent status".to_owned();
+    match around.live {
+        true => "descent status".to_owned(),
+        false => view::next(&World::new(state.clone()), &around),
     }
-    view::next(&World::new(state.clone()), &around)
 }
 
 /// Why a change is not committed.

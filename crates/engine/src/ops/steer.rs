@@ -63,14 +63,6 @@ fn refused(refusal: ChangeRefusal) -> Failure {
     Failure::usage(refusal, hint)
 }
 
-/// A person's answer to an assertion.
-#[derive(Debug)]
-pub struct AnswerRequest<'a> {
-    pub assertion: &'a Assertion,
-    pub holds: bool,
-    pub reason: Option<&'a str>,
-}
-
 /// Records whether the effect of an attempt happened.
 pub fn resolve(
     client: &dyn Client,
@@ -83,12 +75,12 @@ pub fn resolve(
     })
 }
 
-/// Records an answer on the state that the client has read.
+/// Records an answer on the state that the client has read, and on its tree if it is about one.
 pub fn confirm(
     client: &dyn Client,
     store: &mut Store,
     loaded: Arc<LoadedState>,
-    request: &AnswerRequest<'_>,
+    answer: &Answer<'_>,
 ) -> Result<Result<CommitReport, ChangeRefusal>, Failure> {
     let mut known = Some(loaded);
     commit_change(
@@ -96,19 +88,14 @@ pub fn confirm(
         |store| {
             let state = &basis(&mut known, client, store)?.state;
             // The tree is read before the state is locked.
-            let on = tree_of(store, state, request.assertion)?;
+            let on = tree_of(store, state, answer.assertion)?;
             Ok((state.run.result().cloned(), on))
         },
         |(result, on), fresh| {
             if fresh.state.run.result() != result.as_ref() {
                 return Err(ChangeError::Stale);
             }
-            let answer = Answer {
-                assertion: request.assertion,
-                holds: request.holds,
-                on: on.as_ref(),
-                reason: request.reason,
-            };
+            let answer = Answer { on: on.as_ref(), ..*answer };
             Ok(change::answer(&fresh.state, &answer, &client.by(), client.now())?)
         },
     )
