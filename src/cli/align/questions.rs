@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     super::ask::{self, ListAnswer},
     AlignArgs, preview,
-    reading::{DraftText, missing_of_step},
+    reading::{PlanOrigin, PlanText, missing_of_step},
 };
 use crate::render::Out;
 use descent_agent::config::Config;
@@ -96,7 +96,7 @@ pub(super) fn another_setup(
     flags: &mut AlignArgs,
     mut state: State,
 ) -> Result<State, Failure> {
-    if flags.draft.is_some() {
+    if flags.has_draft() {
         return Ok(state);
     }
     out.say("\nWhich setup command instead?  (--setup)  Enter: none.");
@@ -111,24 +111,21 @@ pub(super) fn another_setup(
 /// A failure after answers, with all of them as a command line.
 pub(super) fn with_answers(mut failure: Failure, flags: &AlignArgs) -> Failure {
     if flags.is_asked && !failure.hint.contains("descent align") {
-        failure.details.push(typed_again(left(), flags).hint);
+        failure.details.push(typed_again(flags));
     }
     failure
 }
 
 pub(super) fn left() -> Failure {
-    Failure::new(
-        "E-NOT-ALIGNED",
-        exit::NOT_ALIGNED,
-        "nothing was agreed",
-        "align again when it is right",
-    )
+    let (message, hint) = ("nothing was agreed", "align again when it is right");
+    Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, message, hint)
 }
 
 /// The same after an answer, with all that was typed as a command line.
 pub(super) fn left_with(flags: &AlignArgs) -> Failure {
-    let mut left = typed_again(left(), flags);
-    if let Some(DraftText::Edited(file)) = &flags.draft {
+    let mut left = left();
+    left.hint = typed_again(flags);
+    if let Some(PlanText { file, from: PlanOrigin::Edited }) = &flags.text {
         let path = &file.name;
         left.details.push(format!("what you typed is kept in {}", path.display()));
         left.hint = format!("go on from there: descent align -f {}", quoted(path));
@@ -386,11 +383,9 @@ pub(super) fn complete(
     refusal
 }
 
-/// The refusal after a no, with all answers as a command line, so that they need not be typed again.
-fn typed_again(mut refusal: Failure, flags: &AlignArgs) -> Failure {
-    let line = command_line(&[], flags, &Survey::default(), true);
-    refusal.hint = format!("change what is not right: {line}");
-    refusal
+/// All answers as a command line, so that they need not be typed again.
+fn typed_again(flags: &AlignArgs) -> String {
+    format!("change what is not right: {}", command_line(&[], flags, &Survey::default(), true))
 }
 
 /// The typed command with missing parts filled in: by the first proposal, else by a word in capitals.
