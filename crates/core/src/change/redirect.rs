@@ -331,29 +331,17 @@ impl Reading<'_> {
             let Some(atom) = self.atom(id) else {
                 continue;
             };
-            let refused = if self.state.bindings.contains_key(id) {
+            if self.state.bindings.contains_key(id) {
                 let hint = format!("descent redirect --forget {id} makes it again");
-                Some((format!("{id} is solved"), hint))
+                self.fault("not-failed", &place(id), format!("{id} is solved"), Some(&hint));
+            } else if atom.task().is_none() {
+                let message = format!("{id} is a group, and does not fail itself");
+                self.fault("not-failed", &place(id), message, Some(&below(id)));
             } else {
-                match atom.task().map(|task| &task.status) {
-                    None => {
-                        let message = format!("{id} is a group, and does not fail itself");
-                        Some((message, below(id)))
-                    }
-                    Some(AtomStatus::InDoubt(attempt)) => {
-                        let hint =
-                            format!("descent confirm {attempt}, with --no if it did not happen");
-                        let message = format!("the effect of {id} is in doubt");
-                        Some((message, hint))
-                    }
-                    Some(_) => None,
+                match in_doubt(self.state, id) {
+                    Some(fault) => self.faults.push(fault),
+                    None => self.change.retried.push(id.clone()),
                 }
-            };
-            match refused {
-                Some((message, hint)) => {
-                    self.fault("not-failed", &place(id), message, Some(&hint));
-                }
-                None => self.change.retried.push(id.clone()),
             }
         }
     }
@@ -418,6 +406,17 @@ pub(super) fn binding(
         read_as: Vec::new(),
         ..earlier.unwrap_or_else(|| Binding { of: atom, ..Binding::default() })
     })
+}
+
+/// The fault of an atom whose effect may have happened: a person tells that first.
+pub(super) fn in_doubt(state: &State, id: &AtomId) -> Option<Fault> {
+    let task = state.atoms.get(id).and_then(|atom| atom.task())?;
+    let AtomStatus::InDoubt(attempt) = &task.status else {
+        return None;
+    };
+    let message = format!("the effect of {id} is in doubt");
+    let hint = format!("descent confirm {attempt}, with --no if it did not happen");
+    Some(Fault::at("in-doubt", &place(id), message, Some(&hint)))
 }
 
 /// The fault of a name that nothing has, with the nearest one.
