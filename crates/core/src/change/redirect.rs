@@ -18,7 +18,7 @@ use crate::{
     graph::validate,
     id::{AtomId, UnixMillis},
     plan as agreement,
-    proposal::{self, Clarification, OpenQuestion},
+    proposal::{self, Clarification, ProposalReading},
     state::{
         Atom, AtomStatus, Binding, Objective, StartedFrom, State,
         binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
@@ -115,22 +115,10 @@ impl Redirect {
     }
 }
 
-/// A change that an agent proposes, and asks about.
-#[derive(Debug)]
-pub struct ProposedRedirect {
-    /// Without its atoms.
-    pub redirect: Redirect,
-    /// New atoms, in the form of a plan without an objective.
-    pub atoms: Option<Node>,
-    pub questions: Vec<OpenQuestion>,
-}
-
-impl ProposedRedirect {
-    /// Reads an answer. `may_ask` tells whether its questions are heeded.
-    ///
-    /// # Errors
-    /// Every fault of the form, in words that its author can mend it by.
-    pub fn read(answer: &Node, may_ask: bool) -> Result<Self, Vec<String>> {
+impl Redirect {
+    /// Reads a proposed change, without its atoms: these are in the form of a plan without an objective. `may_ask` tells
+    /// whether its questions are heeded.
+    pub fn proposed(answer: &Node, may_ask: bool) -> ProposalReading<(Self, Option<Node>)> {
         let ((redirect, atoms), questions) = proposal::read(answer, may_ask, |fields| {
             let ids = |texts: Vec<String>| texts.into_iter().map(AtomId::new).collect();
             let atoms = proposal::atoms(fields);
@@ -153,7 +141,7 @@ impl ProposedRedirect {
             return Err(Vec::from(["it changes nothing, and asks nothing".to_owned()]));
         }
         let atoms = atoms.map(|graph| Node::object(Vec::from([("work_graph", graph)])));
-        Ok(Self { redirect, atoms, questions })
+        Ok(((redirect, atoms), questions))
     }
 }
 
