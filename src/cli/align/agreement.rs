@@ -194,15 +194,10 @@ impl Agreeing<'_> {
                 break;
             }
             let mut constraints = draft.state.objective.constraints.clone();
-            if !questions::mend_checkout(
-                out,
-                self.top,
-                &mut constraints,
-                &draft.comparison,
-                &cancel,
-            )
-            .await
-            {
+            let (top, comparison) = (self.top, &draft.comparison);
+            let is_mended =
+                questions::mend_checkout(out, top, &mut constraints, comparison, &cancel).await;
+            if !is_mended {
                 break;
             }
             out.say("evaluating the checks in a fresh checkout again…");
@@ -244,8 +239,7 @@ impl Agreeing<'_> {
 
     fn show(&self, flags: &AlignArgs, draft: &AgreementDraft<'_>) -> Result<(), Failure> {
         let (context, out) = (self.context, self.context.out);
-        let client = context.client(Some(self.config));
-        let view = draft.view(&client, self.config)?;
+        let view = draft.view(&context.client(Some(self.config)), self.config)?;
         if out.json {
             out.json(&view);
         } else if !out.quiet || self.asks || flags.dry_run {

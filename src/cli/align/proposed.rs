@@ -70,8 +70,7 @@ pub(super) async fn asks(context: &Context, question: &str, is_draft: bool) -> D
     }
     let question = format!("{question} y: yes, e: edit it first [y/e/N] ");
     let words: [&[&str]; 3] = [&["y", "yes"], &["e", "edit"], &["", "n", "no"]];
-    let help = "y for yes, e to edit it, n for no";
-    match ask::choice(context.out, &question, &words, help).await {
+    match ask::choice(context.out, &question, &words, "y for yes, e to edit it, n for no").await {
         Some(0) => DraftDecision::Yes,
         Some(1) => DraftDecision::Edit,
         _ => DraftDecision::No,
@@ -81,7 +80,6 @@ pub(super) async fn asks(context: &Context, question: &str, is_draft: bool) -> D
 fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
     let world = World::new(state.clone());
     let objective = &state.objective;
-    let (deliverables, done) = (&objective.deliverables, &objective.definition_of_done);
     let mut page = Page::new(WIDTH);
     let whose = match &flags.text {
         Some(PlanText { from: PlanOrigin::Proposed(name), .. }) => format!("proposed by `{name}`"),
@@ -95,17 +93,21 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
     for (head, text) in [
         ("goal:  ", &objective.goal),
         ("why:   ", &objective.background_intent),
-        ("gives: ", deliverables),
-        ("done:  ", done),
+        ("gives: ", &objective.deliverables),
+        ("done:  ", &objective.definition_of_done),
     ] {
         let meaning = if head == "goal:  " { Meaning::Strong } else { Meaning::Plain };
         if !text.is_empty() {
             page.unabridged(Line::new().dim(head), meaning, &phrase::visible(text));
         }
     }
-    for (question, resolution) in clarified(objective.clarifications.as_ref()) {
-        let words = phrase::visible(&format!("{question} {resolution}"));
-        page.unabridged(Line::new().dim("asked: "), Meaning::Plain, &words);
+    let clarified = objective.clarifications.as_ref().and_then(FreeValue::as_array);
+    for one in clarified.unwrap_or_default() {
+        let text = |key| one.get(key).and_then(FreeValue::as_str);
+        if let (Some(question), Some(resolution)) = (text("question"), text("resolution")) {
+            let words = phrase::visible(&format!("{question} {resolution}"));
+            page.unabridged(Line::new().dim("asked: "), Meaning::Plain, &words);
+        }
     }
     let protected = &objective.constraints.protected;
     if !protected.is_empty() {
@@ -128,13 +130,6 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
     }
     page.gap();
     page
-}
-
-/// Questions with their answers.
-fn clarified(all: Option<&FreeValue>) -> Vec<(String, String)> {
-    let all = all.and_then(FreeValue::as_array).unwrap_or_default().iter();
-    let text = |one: &FreeValue, key| Some(one.get(key)?.as_str()?.to_owned());
-    all.filter_map(|one| Some((text(one, "question")?, text(one, "resolution")?))).collect()
 }
 
 /// The directory of the copies, below the cache.
@@ -250,8 +245,8 @@ pub(super) fn hold(
     // A configuration that may be another's starts nobody unasked.
     super::gate(context, flags, top, config, None)?;
     questions::words(context.out, flags, missing)?;
-    let (words, why) = (flags.goal.clone().unwrap_or_default(), flags.why.clone());
-    let (why, given) = (why.unwrap_or_default(), questions::given(flags));
+    let [words, why] = [&flags.goal, &flags.why].map(|text| text.clone().unwrap_or_default());
+    let given = questions::given(flags);
     let question = aligner.agreement(&words, &why, &given);
     let ended = asking::hold(context, &aligner, &question);
     flags.used.push((aligner.agent.name.clone(), Role::Aligner, aligner.used()));

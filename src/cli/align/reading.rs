@@ -98,13 +98,10 @@ pub(super) fn missing_of_step(step: &str) -> Option<&'static str> {
 }
 
 fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
-    let Some(missing) = missing_of_step(step) else {
-        return Ok(());
-    };
-    let message = if step.trim().is_empty() {
-        "`--step` is given an empty text".to_owned()
-    } else {
-        format!("the step `{step}` has no {missing}")
+    let message = match missing_of_step(step) {
+        None => return Ok(()),
+        Some(_) if step.trim().is_empty() => "`--step` is given an empty text".to_owned(),
+        Some(missing) => format!("the step `{step}` has no {missing}"),
     };
     let hint = "write --step 'NAME=COMMAND', or --step 'NAME' for the worker";
     Err(Failure::usage(message, hint))
@@ -167,8 +164,7 @@ fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure>
 }
 
 fn has_check(objective: &Objective, command: &str) -> bool {
-    let leaves = objective.base_case.iter().flat_map(Check::leaves);
-    let mut leaves = leaves.filter_map(Check::leaf);
+    let mut leaves = objective.base_case.iter().flat_map(Check::leaves).filter_map(Check::leaf);
     leaves.any(|leaf| matches!(leaf, Leaf::Command(leaf) if leaf.command == command))
 }
 
