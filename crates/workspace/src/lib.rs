@@ -29,7 +29,7 @@ use std::{
 
 use descent_core::{
     id::{AtomId, CommitId, Lineage, TreeId, UnixMillis},
-    state::{Constraints, ResultCommit, StartedFrom, Workspace},
+    state::{Constraints, ResultCommit, StartedFrom, State, Workspace},
 };
 
 use descent_process::{Programs, environment::Environment, programs};
@@ -107,6 +107,11 @@ impl Workspaces {
     /// Reads the project, and makes the place in the cache and the repository beside the state.
     pub fn open(at: &StatePlace, lineage: &Lineage, constraints: &Constraints) -> Result<Self> {
         Self::open_in(programs::real(), cache_dir(), at, lineage, constraints)
+    }
+
+    /// Those of a state.
+    pub fn of(at: &StatePlace, state: &State) -> Result<Self> {
+        Self::open(at, &state.lineage, &state.objective.constraints)
     }
 
     /// The same in that cache, with a runner for git.

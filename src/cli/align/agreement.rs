@@ -124,8 +124,7 @@ impl Agreeing<'_> {
         {
             return Err(ops::align::too_large(self.top, what, &largest));
         }
-        let constraints = &state.objective.constraints;
-        let workspaces = Workspaces::open(&self.place, &state.lineage, constraints)?;
+        let workspaces = Workspaces::of(&self.place, &state)?;
         let answered =
             interruptible(|cancel| self.consent(flags, state, workspaces.clone(), cancel));
         let open = answered.and_then(|answered| match answered {

@@ -281,12 +281,8 @@ impl Reading<'_> {
             if state.bindings.contains_key(id) && !self.change.removed.contains(id) {
                 self.take_result(id);
             } else if let Some(atom) = self.atom(id) {
-                let hint = match atom.task() {
-                    Some(_) => {
-                        "descent redirect --retry tries an atom again that failed".to_owned()
-                    }
-                    None => below(id),
-                };
+                let of_task = "descent redirect --retry tries an atom again that failed";
+                let hint = atom.task().map_or_else(|| below(id), |_| of_task.to_owned());
                 let message = format!("{id} has no result");
                 self.fault("not-resolved", &place(id), message, Some(&hint));
             }
@@ -302,9 +298,8 @@ impl Reading<'_> {
                 }
                 None => {
                     let bytes = text.len();
-                    let message = format!(
-                        "the result of {id} has {bytes} bytes, the limit is {VALUE_BYTES_MAX}"
-                    );
+                    let limit = format!("the limit is {VALUE_BYTES_MAX}");
+                    let message = format!("the result of {id} has {bytes} bytes, {limit}");
                     let hint = "put it into a file of the project, and name that file";
                     let at = doc::pointer_push("/bindings", id.as_str());
                     self.fault("too-large", &at, message, Some(hint));

@@ -171,8 +171,7 @@ struct NameLookup<'a> {
 
 impl NameLookup<'_> {
     fn trees(&self) -> Result<Worktrees, Failure> {
-        let constraints = &self.state.objective.constraints;
-        let workspaces = Workspaces::open(self.place, &self.state.lineage, constraints)?;
+        let workspaces = Workspaces::of(self.place, self.state)?;
         workspaces.trees().cloned().ok_or_else(in_place)
     }
 

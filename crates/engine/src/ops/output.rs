@@ -271,9 +271,9 @@ fn next_prompt(
         atom.and_then(|atom| atom.task()).is_some_and(|task| task.spec.action.is_some());
     // Git is asked only for what it has.
     let workspaces = match (changes.is_empty(), &state.run.started_from) {
-        (true, Some(_)) if !has_action => workspaces(state, place).ok(),
+        (true, Some(_)) if !has_action => Workspaces::of(place, state).ok(),
         (true, _) => None,
-        (false, _) => Some(workspaces(state, place)?),
+        (false, _) => Some(Workspaces::of(place, state)?),
     };
     let start = start(workspaces.as_ref(), state, intent)?;
     let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
@@ -291,11 +291,6 @@ fn next_prompt(
     });
     let text = secrets::hide(&told.prompt.text()).into_owned();
     Ok(PromptReport::of(intent, &told.prompt.parts, text, note(&intent.atom, standing)))
-}
-
-fn workspaces(state: &State, place: &StatePlace) -> Result<Workspaces, Failure> {
-    let constraints = &state.objective.constraints;
-    Ok(Workspaces::open(place, &state.lineage, constraints)?)
 }
 
 fn start(

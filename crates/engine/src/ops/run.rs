@@ -95,7 +95,7 @@ impl RunReport {
         }
         Ok(Self {
             place: place.clone(),
-            workspaces: Workspaces::open(place, &state.lineage, &state.objective.constraints)?,
+            workspaces: Workspaces::of(place, &state)?,
             ending: RunEnding { world: World::new(state), signal: None, has_no_result: false },
             notifier: None,
         })
@@ -386,8 +386,7 @@ fn check_mode(client: &dyn Client, store: &Store) -> Result<(), Failure> {
 
 /// The workspaces, with the start of the run.
 fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces, Failure> {
-    let constraints = &state.objective.constraints;
-    let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
+    let workspaces = Workspaces::of(store.place(), state)?;
     let Some(start) = &state.run.started_from else {
         return Ok(workspaces.begin()?);
     };
@@ -397,7 +396,8 @@ fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces,
     // Later commits can be made again; the start of the run cannot, except from the very same files.
     if !trees.start_is_there(start)? {
         if !trees.remake_start(start)? {
-            return Err(commit_missing(&start.commit, constraints.workspace()));
+            let kind = state.objective.constraints.workspace();
+            return Err(commit_missing(&start.commit, kind));
         }
         client.tell("the repository of this run was lost: it is begun again from the files, which are as they were");
     }

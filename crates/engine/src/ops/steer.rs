@@ -106,8 +106,7 @@ fn tree_of(store: &Store, state: &State, assertion: &Assertion) -> Result<Option
     if !assertion.is_of_one_tree(state) {
         return Ok(None);
     }
-    let constraints = &state.objective.constraints;
-    let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
+    let workspaces = Workspaces::of(store.place(), state)?;
     match state.run.result() {
         Some(head) => Ok(workspaces.tree_of(head)?),
         None => Ok(workspaces.snapshot()?.map(|start| start.tree)),

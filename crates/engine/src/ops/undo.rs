@@ -50,7 +50,7 @@ pub fn plan(
     now: &State,
     then: &State,
 ) -> Result<UndoOutcome, Failure> {
-    let workspaces = Workspaces::open(store.place(), &now.lineage, &then.objective.constraints)?;
+    let workspaces = Workspaces::of(store.place(), then)?;
     match adopt(client, &workspaces, now, then) {
         Ok(adopted) => Ok(Ok(UndoReport::of(&adopted.events, adopted.effects, adopted.state))),
         Err(refusal) => nothing(refusal).map(Err),
@@ -64,7 +64,7 @@ pub fn undo(
     loaded: Arc<LoadedState>,
     then: &State,
 ) -> Result<UndoOutcome, Failure> {
-    let workspaces = Workspaces::open(store.place(), &then.lineage, &then.objective.constraints)?;
+    let workspaces = Workspaces::of(store.place(), then)?;
     let place = store.place().clone();
     let committed = commit_on_current(client, store, Some(loaded), |fresh| {
         if fresh.lineage != then.lineage {
@@ -109,8 +109,7 @@ fn update_result(client: &dyn Client, store: &Store, state: &State) {
     let (Some(head), place) = (&state.run.head, store.place()) else {
         return;
     };
-    let constraints = &state.objective.constraints;
-    let updated = Workspaces::open(place, &state.lineage, constraints).and_then(|workspaces| {
+    let updated = Workspaces::of(place, state).and_then(|workspaces| {
         let Some(trees) = workspaces.trees() else {
             return Ok(());
         };
@@ -147,14 +146,13 @@ pub fn fork(
     let place = place_of(store.place(), to)?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let state = change::fork(&parent.state, lineage.clone());
-    let constraints = &state.objective.constraints;
-    let kind = constraints.workspace();
+    let kind = state.objective.constraints.workspace();
     let mut lock = None;
     if let (true, Some(head)) = (kind != Workspace::Shared, &state.run.head) {
-        let of_parent = Workspaces::open(store.place(), &parent.state.lineage, constraints)?;
+        let of_parent = Workspaces::of(store.place(), &parent.state)?;
         // Until the state names them, the workspaces of the fork look like leftovers.
         lock = clean::lock()?;
-        let workspaces = Workspaces::open(&place, &lineage, constraints)?;
+        let workspaces = Workspaces::of(&place, &state)?;
         if let (Some(fork), Some(parent)) = (workspaces.trees(), of_parent.trees()) {
             let taken = take_over(fork, parent, &state, head);
             if taken.is_err() {

@@ -143,8 +143,7 @@ impl Lookout {
                 reader: EventReader::of(self.store.place(), run),
             });
         }
-        let events = self.events.as_mut();
-        events.map_or_else(Vec::new, |events| events.reader.read())
+        self.events.as_mut().map_or_else(Vec::new, |events| events.reader.read())
     }
 }
 
@@ -175,11 +174,7 @@ fn begun_at(lineage: &Lineage) -> SystemTime {
 /// The end of what an attempt printed; `None` if nothing is kept of it.
 pub fn output_tail(place: &StatePlace, attempt: &AttemptId) -> Option<String> {
     let path = place.attempts().join(attempt.as_str()).join("output.log");
-    tail(&path)
-}
-
-fn tail(path: &Path) -> Option<String> {
-    let mut file = files::open(path).ok()?;
+    let mut file = files::open(&path).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).ok()?;
     let mut bytes = Vec::new();
