@@ -96,13 +96,12 @@ impl<'d> Draft<'d> {
         })
     }
 
-    /// Adds one correction that names atoms, each list after its words, unless there are none.
-    pub(super) fn correct_atoms(&mut self, kind: CorrectionType, lists: &[(&str, Vec<&AtomId>)]) {
-        self.correct_all(kind, corrections::lists(lists));
-    }
-
     /// Adds one correction with all of these texts, unless there are none.
-    fn correct_all(&mut self, kind: CorrectionType, texts: impl IntoIterator<Item = String>) {
+    pub(super) fn correct_all(
+        &mut self,
+        kind: CorrectionType,
+        texts: impl IntoIterator<Item = String>,
+    ) {
         let text = texts.into_iter().collect::<Vec<String>>().join("; ");
         if !text.is_empty() {
             self.correct(kind, text);
@@ -383,8 +382,8 @@ impl<'d> Draft<'d> {
                 }
             }
         }
-        let lists = [("to be tried again:", opened), ("in doubt:", asked)];
-        self.correct_atoms(CorrectionType::Resolution, &lists);
+        let lists = corrections::lists(&[("to be tried again:", opened), ("in doubt:", asked)]);
+        self.correct_all(CorrectionType::Resolution, lists);
     }
 
     /// Puts the effect of a result in doubt, whose atom is open or gone now. Without a context no attempt made it.

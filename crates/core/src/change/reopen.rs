@@ -6,7 +6,7 @@
 use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
 use super::{
-    corrections::names,
+    corrections::{lists, names},
     draft::{Draft, GRAPH_REOPENED},
 };
 use crate::{
@@ -127,8 +127,8 @@ impl Draft<'_> {
             has_failed
         });
         let known = self.corrections();
-        let lists = [("to be tried again:", retried.iter().collect())];
-        self.correct_atoms(CorrectionType::Resolution, &lists);
+        let texts = lists(&[("to be tried again:", retried.iter().collect())]);
+        self.correct_all(CorrectionType::Resolution, texts);
         if is_alone {
             self.count_pass(known);
         }

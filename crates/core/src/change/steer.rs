@@ -97,7 +97,9 @@ fn named(
             continue;
         };
         let below = open_tasks(world, x);
-        if below.is_empty() && !is_skipped(state, id, steering) {
+        let is_skip = matches!(steering, Steering::Skip);
+        let is_skipped = is_skip && state.bindings.get(id).is_some_and(|one| one.is_skip());
+        if below.is_empty() && !is_skipped {
             faults.push(not_open(world, x));
         }
         faults.extend(below.iter().filter_map(|id| in_doubt(state, id)));
@@ -120,12 +122,6 @@ fn not_open(world: &World, x: Ix) -> Fault {
         (format!("{id} is solved"), format!("descent redirect --forget {id} makes it again"))
     };
     Fault::at("not-open", &place(id), message, Some(&hint))
-}
-
-/// Whether that atom is skipped already.
-fn is_skipped(state: &State, id: &AtomId, steering: Steering<'_>) -> bool {
-    matches!(steering, Steering::Skip)
-        && state.bindings.get(id).is_some_and(|result| result.is_skip())
 }
 
 /// The atom itself, or the live tasks below it.

@@ -384,18 +384,7 @@ fn without_number(atom: Option<&AtomId>, seen: &VerdictView) -> String {
 }
 
 /// Directories that tools make and checks seldom need: offered last.
-const CACHES: &[&str] = &[
-    "target",
-    "__pycache__",
-    ".pytest_cache",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".DS_Store",
-    ".idea",
-    ".vscode",
-    "coverage",
-    ".cache",
-];
+const CACHES: &str = "target __pycache__ .pytest_cache .mypy_cache .ruff_cache .DS_Store .idea .vscode coverage .cache";
 
 /// A path that a checkout lacks.
 #[derive(Debug)]
@@ -447,7 +436,9 @@ pub(crate) fn lacking_paths(
 /// Whether a path looks like a tool's leftovers, or lies in them: a cache may ignore each of its files itself.
 pub(super) fn is_cache(path: &str) -> bool {
     let is_cache = |name: &str| {
-        CACHES.contains(&name) || name.ends_with(".log") || name.ends_with(".egg-info")
+        CACHES.split(' ').any(|cache| cache == name)
+            || name.ends_with(".log")
+            || name.ends_with(".egg-info")
     };
     path.split('/').any(is_cache)
 }

@@ -24,8 +24,7 @@ use super::{
 };
 use crate::{
     driver::{
-        self, Agents, LoopHost, Measuring, Observer, PendingOutcomes, RealExecutor, RunEnding,
-        Sessions,
+        self, Agents, LoopHost, Observer, PendingOutcomes, RealExecutor, RunEnding, Sessions,
     },
     events::{EventLine, RunLog},
     heartbeat::{
@@ -210,6 +209,7 @@ pub fn run<'a>(
     let mut view = view(board.shared())?;
     let agents = Arc::new(config.table());
     let usage = driver::UsageReports::default();
+    let work = board.shared();
     let executor = RealExecutor {
         evidence: Arc::new(EvidenceStore::of(&place, view.warn)),
         place: place.clone(),
@@ -219,7 +219,7 @@ pub fn run<'a>(
         environment,
         programs: Arc::clone(&options.programs),
         clock: Arc::clone(&options.clock),
-        measuring: measuring(board.shared()),
+        measuring: Arc::new(move |scope, check| work.measure(scope, check)),
         usage: usage.clone(),
         held: PendingOutcomes::default(),
         sessions: Sessions::default(),
@@ -350,10 +350,6 @@ fn note_configurations(
         // `apply` says it as an error, and brings nothing home.
         Err(failure) => client.tell(&format!("warning: {}", failure.message)),
     }
-}
-
-fn measuring(work: Arc<WorkShared>) -> Measuring {
-    Arc::new(move |scope, check| work.measure(scope, check))
 }
 
 /// Takes the lease. A hung loop keeps it: then the failure says which loop it is, and how to go on.

@@ -160,10 +160,13 @@ impl AgentFinding<'_> {
                 return self.unusable(failure.message, failure.hint);
             }
             return match providers_tried(self.look, &self.agent, provider) {
-                Ok(tried) if tried.fits => self.ok(tried.found),
-                Ok(tried) => Health::Degraded
-                    .of(label(&self.agent.name), tried.found, MISFIT)
-                    .mend(providers_mend(&self.agent)),
+                Ok((found, true)) => self.ok(found),
+                Ok((found, false)) => {
+                    let mend = format!(
+                        "try another model in agents.{name}.model, or another server for it"
+                    );
+                    Health::Degraded.of(label(name), found, MISFIT).mend(mend)
+                }
                 Err((found, mend)) => self.unusable(found, mend),
             };
         }
@@ -299,25 +302,12 @@ const QUESTION: &str = "Answer with this JSON object and nothing else: {\"ok\": 
 /// The consequence of answers that do not fit.
 const MISFIT: &str = "an answer that does not fit is asked for twice more; then the attempt fails";
 
-/// A provider that answered.
-struct TriedProvider {
-    /// A line about it.
-    found: String,
-    /// Whether it answered as it was asked to.
-    fits: bool,
-}
-
-fn providers_mend(agent: &ResolvedAgent) -> String {
-    let name = &agent.name;
-    format!("try another model in agents.{name}.model, or another server for it")
-}
-
-/// The trial of a provider: what it can do, else the fault with its mend.
+/// The trial of a provider: what it can do, and whether it answered as it was asked to; else the fault with its mend.
 fn providers_tried(
     look: &AgentLook<'_>,
     agent: &ResolvedAgent,
     provider: &Provider,
-) -> Result<TriedProvider, (String, String)> {
+) -> Result<(String, bool), (String, String)> {
     let name = agent.name.as_str();
     let told = |error: &ModelError| {
         let what = format!("{}: {error} ({})", provider.line(), error.code());
@@ -356,7 +346,7 @@ fn providers_tried(
     let context = provider.context.or(server.context);
     let context = context.map(|tokens| format!("; {tokens} tokens fit")).unwrap_or_default();
     let found = format!("{}: {answers}{context}", provider.line());
-    Ok(TriedProvider { found, fits })
+    Ok((found, fits))
 }
 
 /// Whether an answer is the object that was asked for.
