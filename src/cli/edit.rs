@@ -44,7 +44,13 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
         // A named editor may work without a terminal, as a script does.
         Some(named) => named,
         None if is_at_terminal(context) => "vi".to_owned(),
-        None => return Err(no_terminal(&store)),
+        None => {
+            let path = quoted(&store.place().state);
+            let hint = format!("change the file itself, with any program, at any time: {path}");
+            let message =
+                "there is no terminal for an editor, and $EDITOR names none that needs no terminal";
+            return Err(Failure::new("E-EDITOR", exit::UNAVAILABLE, message, hint));
+        }
     };
     // The journal shows the base of the edit to another process, and to this one when the loop has moved on.
     store.write_journal();
@@ -63,7 +69,12 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
     let taken = match ended {
         EditorOutcome::Text(taken) => taken,
         EditorOutcome::Nothing => None,
-        EditorOutcome::Discarded => return Err(not_taken(&copy, places)),
+        EditorOutcome::Discarded => {
+            let count = store::count(places);
+            let message = format!("the edit has {count}, and nothing was changed");
+            let hint = "descent edit begins anew, on the present state";
+            return Err(copy.kept(Failure::new("E-INVALID", exit::INVALID, message, hint)));
+        }
         EditorOutcome::Signal(signal, is_changed) => {
             copy.close(context, is_changed);
             return Ok(End::Signal(signal));
@@ -112,12 +123,6 @@ fn lines(copy: &EditedCopy, bytes: &[u8], refusal: &EditRefusal) -> Vec<String> 
     }
 }
 
-fn not_taken(copy: &EditedCopy, places: usize) -> Failure {
-    let message = format!("the edit has {}, and nothing was changed", store::count(places));
-    let hint = "descent edit begins anew, on the present state";
-    copy.kept(Failure::new("E-INVALID", exit::INVALID, message, hint))
-}
-
 fn failed(
     command: &str,
     how: &str,
@@ -137,14 +142,6 @@ fn failed(
     }
     copy.remove();
     failure
-}
-
-fn no_terminal(store: &Store) -> Failure {
-    let path = quoted(&store.place().state);
-    let hint = format!("change the file itself, with any program, at any time: {path}");
-    let message =
-        "there is no terminal for an editor, and $EDITOR names none that needs no terminal";
-    Failure::new("E-EDITOR", exit::UNAVAILABLE, message, hint)
 }
 
 /// The outcome of an edit: `descent edit --json`

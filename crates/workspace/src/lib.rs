@@ -176,8 +176,7 @@ impl Workspaces {
 
     /// The tree of that commit, as the basis of evidence; `None` in `shared`.
     pub fn tree_of(&self, commit: &CommitId) -> Result<Option<TreeId>> {
-        let tree = self.trees().map(|trees| trees.tree_of(commit));
-        tree.transpose()
+        self.trees().map(|trees| trees.tree_of(commit)).transpose()
     }
 
     /// A place that work needs and that somebody has moved away or removed.
@@ -200,10 +199,7 @@ impl Workspaces {
 
     /// The tree of a slot as its last attempt left it.
     pub fn as_left(&self, slot: usize) -> Result<WorkDir> {
-        match self.trees() {
-            Some(trees) => trees.as_left(slot),
-            None => Ok(self.in_place()),
-        }
+        self.trees().map_or_else(|| Ok(self.in_place()), |trees| trees.as_left(slot))
     }
 
     /// Whether a slot has the very tree that its last attempt was given, so that its agent can go on there. Another one in
@@ -234,8 +230,7 @@ impl Workspaces {
 
     /// The place of the result as files.
     pub fn path_of_result(&self) -> PathBuf {
-        let trees = self.trees().map(Worktrees::path_of_result);
-        trees.unwrap_or_else(|| self.project.clone())
+        self.trees().map_or_else(|| self.project.clone(), Worktrees::path_of_result)
     }
 
     /// The command to run in each directory that `is_new`.

@@ -247,9 +247,12 @@ impl Undo<'_, '_> {
         let mut run: Run = (*self.draft.state.run).clone();
         run.epoch = Epoch(run.epoch.0 + 1);
         run.pass += 1;
-        let (outside, flying): (Vec<Intent>, Vec<Intent>) = core::mem::take(&mut run.in_flight)
-            .into_iter()
-            .partition(|intent| self.stays_in_flight(intent));
+        let (outside, flying): (Vec<Intent>, Vec<Intent>) =
+            core::mem::take(&mut run.in_flight).into_iter().partition(|intent| {
+                // An attempt whose effect may have happened goes on: else nobody would know whether it did.
+                let is_there = self.draft.state.atoms.contains_key(&intent.atom);
+                intent.effect.is_once_only() && is_there
+            });
         run.in_flight = outside;
         // Nobody saw their end: what was reserved counts.
         for intent in &flying {
@@ -263,7 +266,11 @@ impl Undo<'_, '_> {
         self.draft.state.run = Arc::new(run);
         self.draft.grant_anew();
         self.draft.measure();
-        self.tell();
+        let outside = "what these did outside of the tree is not taken back";
+        self.draft.follows_for(outside, &self.outside);
+        let lost = "open again, for git no longer holds their results";
+        self.draft.follows_for(lost, &self.lost);
+        self.draft.follows("what is spent stays spent; what is left is counted anew");
     }
 
     /// Verdicts are true of their own base case and start. A tree with a result that is undone is not to be delivered.
@@ -276,11 +283,6 @@ impl Undo<'_, '_> {
         if self.draft.state.objective.base_case != self.now.objective.base_case {
             run.agreed = None;
         }
-    }
-
-    /// An attempt whose effect may have happened goes on to its end: else nobody would know whether it did.
-    fn stays_in_flight(&self, intent: &Intent) -> bool {
-        intent.effect.is_once_only() && self.draft.state.atoms.contains_key(&intent.atom)
     }
 
     /// Takes the earlier tree, if git still holds it and nothing else must stay. Otherwise the loop builds a tree from
@@ -317,14 +319,6 @@ impl Undo<'_, '_> {
             }
             None => {}
         }
-    }
-
-    fn tell(&mut self) {
-        let outside = "what these did outside of the tree is not taken back";
-        self.draft.follows_for(outside, &self.outside);
-        let lost = "open again, for git no longer holds their results";
-        self.draft.follows_for(lost, &self.lost);
-        self.draft.follows("what is spent stays spent; what is left is counted anew");
     }
 
     fn correct(&mut self, what: &str) -> &mut CorrectionRecord {

@@ -9,10 +9,7 @@ use std::{
     path::Path,
 };
 
-use descent_core::{
-    id::AgentName,
-    state::{Atom, Body, Check, Leaf, Role, State},
-};
+use descent_core::state::{Atom, Body, Check, Leaf, Role, State};
 
 use crate::driver;
 use descent_agent::{
@@ -71,14 +68,12 @@ impl AgentLook<'_> {
             Ok::<(), Failure>(())
         };
         for (id, atom) in state.atoms.iter() {
-            let Some(named) = needs(atom) else {
+            // An action needs no agent.
+            let Some(task) = atom.task().filter(|task| task.spec.action.is_none()) else {
                 continue;
             };
-            let agent = self
-                .config
-                .doer(atom.plan().is_some(), named)
-                .map_err(|error| error.of_atom(id))?;
-            let Some(agent) = agent else {
+            let agent = self.config.doer(atom.plan().is_some(), task.spec.agent.as_ref());
+            let Some(agent) = agent.map_err(|error| error.of_atom(id))? else {
                 match reason {
                     AgentUse::Run => return Err(self.no_worker()),
                     AgentUse::Agreement => continue,
@@ -110,7 +105,7 @@ impl AgentLook<'_> {
         if state.atoms.iter().any(|(_, atom)| is_unknown(atom)) {
             found.extend(self.config.agent(Role::Probe, None)?);
         }
-        // Where nothing is left to try, a planner may change the plan.
+        // A planner may change the plan where nothing is left to try.
         let may_change = state.objective.constraints.planning.changes() > 0;
         if reason == AgentUse::Run && may_change && !state.atoms.is_empty() {
             found.extend(self.config.agent(Role::Planner, None)?);
@@ -223,13 +218,6 @@ fn is_unknown(atom: &Atom) -> bool {
 fn rated(state: &State) -> Option<&Check> {
     let mut leaves = state.objective.base_case.as_ref()?.leaves().into_iter();
     leaves.find(|leaf| matches!(leaf.leaf(), Some(Leaf::Quality(_))))
-}
-
-/// The name that an atom gives its agent, where an agent does it at all.
-fn needs(atom: &Atom) -> Option<Option<&AgentName>> {
-    let task = atom.task()?;
-    let by_agent = task.spec.action.is_none();
-    by_agent.then_some(task.spec.agent.as_ref())
 }
 
 /// The variables that a person's `env` of an agent names, and that have no value here.

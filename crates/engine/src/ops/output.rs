@@ -82,7 +82,11 @@ pub fn output(store: &mut Store, name: Option<&str>) -> Result<AttemptOutput, Fa
         None => {
             let asking = why::worth_asking(&World::new(state.clone())).atoms.into_iter();
             let mut ids = asking.map(|asked| asked.atom);
-            ids.find(|id| named::newest_of(&known, id).is_some()).ok_or_else(nothing_tried)?
+            let asked = ids.find(|id| named::newest_of(&known, id).is_some());
+            asked.ok_or_else(|| {
+                let hint = "name an atom: descent why --output ATOM; descent graph lists them";
+                Failure::usage("nothing runs and nothing failed", hint)
+            })?
         }
     };
     let attempt = known.get(&AttemptId::new(asked.as_str()));
@@ -94,12 +98,6 @@ pub fn output(store: &mut Store, name: Option<&str>) -> Result<AttemptOutput, Fa
         }
         None => Err(unknown(state, &known, asked.as_str(), "atom or attempt")),
     }
-}
-
-fn nothing_tried() -> Failure {
-    let what = "nothing runs and nothing failed";
-    let hint = "name an atom: descent why --output ATOM; descent graph lists them";
-    Failure::usage(what, hint)
 }
 
 fn find(place: &StatePlace, attempt: &KnownAttempt) -> Result<AttemptOutput, Failure> {

@@ -215,12 +215,6 @@ impl OpenRedirect {
     }
 }
 
-fn taken_back() -> Failure {
-    let message =
-        "the redirect was taken back meanwhile (descent redirect --abort), and nothing is written";
-    Failure::new("E-REDIRECT", exit::LEASE, message, "descent redirect asks anew")
-}
-
 fn asked_already(state: &State) -> Failure {
     let by = state.control.request.as_ref();
     let by =
@@ -294,7 +288,9 @@ fn commit(
                 return Err(asked_already(state).into());
             }
             if open.is_some_and(|open| open.was_taken_back(state)) {
-                return Err(taken_back().into());
+                let message = "the redirect was taken back meanwhile (descent redirect --abort), and nothing is written";
+                let hint = "descent redirect asks anew";
+                return Err(Failure::new("E-REDIRECT", exit::LEASE, message, hint).into());
             }
             before = Some(state.clone());
             Ok(adopt(client, &with_usage(&place, state), order)?)

@@ -201,7 +201,14 @@ fn place_of(parent: &StatePlace, to: Option<&Path>) -> Result<StatePlace, Failur
     let place = match to {
         None => unnamed(parent)?,
         Some(to) if to.is_dir() => in_worktree(parent, to)?,
-        Some(to) => place_of_file(parent, to)?,
+        Some(to) => {
+            let place = StatePlace::at(&parent.project, Some(to));
+            // A state file concerns the directory that it lies in.
+            if place.project != parent.project {
+                return Err(elsewhere(to, &place.project));
+            }
+            place
+        }
     };
     if place.state.symlink_metadata().is_ok() {
         let message = format!("{} is there already", place.state.display());
@@ -226,15 +233,6 @@ fn in_worktree(parent: &StatePlace, dir: &Path) -> Result<StatePlace, Failure> {
         return Ok(place);
     }
     Err(elsewhere(dir, &place.project))
-}
-
-/// A state file concerns the directory that it lies in.
-fn place_of_file(parent: &StatePlace, file: &Path) -> Result<StatePlace, Failure> {
-    let place = StatePlace::at(&parent.project, Some(file));
-    if place.project == parent.project {
-        return Ok(place);
-    }
-    Err(elsewhere(file, &place.project))
 }
 
 fn elsewhere(at: &Path, project: &Path) -> Failure {
