@@ -14,7 +14,11 @@ use std::{
 
 use clap::Args;
 use descent_core::{
-    change::Redirect, id::AgentName, proposal::Clarification, state::Usage, trust::TrustList,
+    change::Redirect,
+    id::AgentName,
+    proposal::Clarification,
+    state::{Duty, Usage},
+    trust::TrustList,
 };
 
 use super::{
@@ -31,12 +35,12 @@ use descent_engine::{
         redirect::RedirectOrder,
         trust::{self, NamedPlan},
     },
-    plan_file::{self, PlanFile},
+    plan_file,
 };
 use descent_store::{LoadedState, StatePlace, Store, StoreError};
 use descent_system::failure::Failure;
 
-use reading::{DraftText, FirstState, read, refuse_a_plan_as_a_goal};
+use reading::{FirstState, PlanOrigin, PlanText, read, refuse_a_plan_as_a_goal};
 
 #[derive(Debug, Default, Args)]
 pub struct AlignArgs {
@@ -87,15 +91,12 @@ pub struct AlignArgs {
     /// Show what would be agreed, and write nothing
     #[arg(short = 'n', long)]
     dry_run: bool,
-    /// An agreement that was proposed, or edited.
+    /// The plan that flags come over.
     #[arg(skip)]
-    draft: Option<DraftText>,
-    /// The agent that proposed it.
+    text: Option<PlanText>,
+    /// The agents that were asked, and all that they used.
     #[arg(skip)]
-    proposed_by: Option<AgentName>,
-    /// The aligner that was asked, and all that it used.
-    #[arg(skip)]
-    aligner_used: Option<(AgentName, Usage)>,
+    used: Vec<(AgentName, Duty, Usage)>,
     /// Whether the person was told that questions come.
     #[arg(skip)]
     is_asked: bool,
@@ -110,24 +111,31 @@ pub struct AlignArgs {
     is_found: bool,
 }
 
+impl AlignArgs {
+    /// Whether the plan is none that the person wrote: it is decided on before anything of it runs.
+    fn has_draft(&self) -> bool {
+        self.text.as_ref().is_some_and(|text| text.from != PlanOrigin::Named)
+    }
+}
+
 pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Failure> {
     refuse_a_plan_as_a_goal(context, &flags)?;
-    match flags.pattern.clone() {
-        None => {}
-        Some(None) => {
+    flags.text = match (&flags.pattern, &flags.plan) {
+        (Some(None), _) => {
             context.out.data(&reading::patterns());
             return Ok(End::Code(0));
         }
-        Some(Some(name)) => reading::take_pattern(&mut flags, &name)?,
-    }
-    let file = match &flags.plan {
-        None => PlanFile::none(),
-        Some(path) => plan_file::read(&context.dir, path)?,
+        (Some(Some(name)), _) => Some(reading::pattern(name)?),
+        (None, Some(path)) => {
+            let file = plan_file::read(&context.dir, path)?;
+            Some(PlanText { file, from: PlanOrigin::Named })
+        }
+        (None, None) => None,
     };
-    flags.written = begun_by_hand(context, &flags, &file)?;
+    flags.written = begun_by_hand(context, &flags)?;
     let top = context.top()?;
     let config = config::load(&top)?;
-    let mut first = read(&file, &flags)?;
+    let mut first = read(&flags)?;
     if let Some(end) = take_edited(context, &flags, &first, &top, &config)? {
         return Ok(end);
     }
@@ -140,10 +148,10 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         {
             return Ok(end);
         }
-        first = read(&file, &flags)?;
+        first = read(&flags)?;
         if !first.missing.is_empty() {
             questions::fill(context.out, &mut flags, &first.missing, &top, &config)?;
-            first = read(&file, &flags)?;
+            first = read(&flags)?;
         }
     }
     if !first.missing.is_empty() {
@@ -157,17 +165,13 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
 
 /// The text of the state file, if it is the plan that is given. Nothing else may take the place of a file that a person
 /// wrote.
-fn begun_by_hand(
-    context: &Context,
-    flags: &AlignArgs,
-    file: &PlanFile,
-) -> Result<Option<Vec<u8>>, Failure> {
+fn begun_by_hand(context: &Context, flags: &AlignArgs) -> Result<Option<Vec<u8>>, Failure> {
     let Some(path) = context.not_agreed()? else {
         return Ok(None);
     };
     let given = flags.plan.as_ref().and_then(|plan| context.dir.join(plan).canonicalize().ok());
     if given == path.canonicalize().ok() {
-        Ok(Some(file.bytes.clone()))
+        Ok(flags.text.as_ref().map(|text| text.file.bytes.clone()))
     } else {
         Err(StoreError::NotAgreed { path }.into())
     }

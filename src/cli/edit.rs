@@ -23,10 +23,7 @@ use super::{
 };
 use descent_engine::{
     events::EventLine,
-    ops::{
-        self,
-        edit::{EditRefusal, EditText},
-    },
+    ops::{self, CommitReport, edit::EditRefusal},
 };
 use descent_process::editor::Editor;
 use descent_store::{self as store, LoadedState, Store};
@@ -47,7 +44,13 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
         // A named editor may work without a terminal, as a script does.
         Some(named) => named,
         None if is_at_terminal(context) => "vi".to_owned(),
-        None => return Err(no_terminal(&store)),
+        None => {
+            let path = quoted(&store.place().state);
+            let hint = format!("change the file itself, with any program, at any time: {path}");
+            let message =
+                "there is no terminal for an editor, and $EDITOR names none that needs no terminal";
+            return Err(Failure::new("E-EDITOR", exit::UNAVAILABLE, message, hint));
+        }
     };
     // The journal shows the base of the edit to another process, and to this one when the loop has moved on.
     store.write_journal();
@@ -64,9 +67,14 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
         Ok(taken.map_err(refused).ok())
     })?;
     let taken = match ended {
-        EditorOutcome::Text(taken) => Some(taken),
+        EditorOutcome::Text(taken) => taken,
         EditorOutcome::Nothing => None,
-        EditorOutcome::Discarded => return Err(not_taken(&copy, places)),
+        EditorOutcome::Discarded => {
+            let count = store::count(places);
+            let message = format!("the edit has {count}, and nothing was changed");
+            let hint = "descent edit begins anew, on the present state";
+            return Err(copy.kept(Failure::new("E-INVALID", exit::INVALID, message, hint)));
+        }
         EditorOutcome::Signal(signal, is_changed) => {
             copy.close(context, is_changed);
             return Ok(End::Signal(signal));
@@ -77,36 +85,29 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
         }
     };
     copy.remove();
-    match &taken {
-        Some((loaded, events)) => report(context, &store, &loaded.state, Some(events)),
-        None => report(context, &store, &begun.state, None),
-    }
+    report(context, &store, &begun.state, taken.as_ref());
     Ok(End::Code(0))
 }
 
-/// The commit of an edited text, and its events.
-type EditOutcome = Result<(Arc<LoadedState>, Vec<Event>), EditRefusal>;
-
+/// Commits an edited text; `None` where nothing changes.
 fn take_in(
     context: &Context,
     store: &mut Store,
     begun: &Arc<LoadedState>,
     bytes: &[u8],
     copy: &EditedCopy,
-) -> Result<EditOutcome, Failure> {
+) -> Result<Result<Option<CommitReport>, EditRefusal>, Failure> {
     let typed = match ops::edit::read(store, begun, &copy.path, bytes.to_vec()) {
-        Ok(EditText::Same) => return Ok(Ok((Arc::clone(begun), Vec::new()))),
-        Ok(EditText::Changed(typed)) => typed,
+        Ok(Some(typed)) => typed,
+        Ok(None) => return Ok(Ok(None)),
         Err(refusal) => return Ok(Err(refusal)),
     };
     for line in store::show_faults(&copy.path, bytes, typed.warnings()) {
         context.out.say(&format!("warning: {line}"));
     }
     let client = context.client(None);
-    match ops::edit::commit(&client, store, begun, &typed.state) {
-        Ok(committed) => Ok(committed.map(|report| (report.loaded, report.events))),
-        Err(failure) => Err(copy.kept(failure)),
-    }
+    let committed = ops::edit::commit(&client, store, begun, &typed.state);
+    committed.map(|done| done.map(Some)).map_err(|failure| copy.kept(failure))
 }
 
 /// The reasons why a text was refused, with their places.
@@ -120,12 +121,6 @@ fn lines(copy: &EditedCopy, bytes: &[u8], refusal: &EditRefusal) -> Vec<String> 
             std::iter::once(head).chain(faults.iter().map(line)).collect()
         }
     }
-}
-
-fn not_taken(copy: &EditedCopy, places: usize) -> Failure {
-    let message = format!("the edit has {}, and nothing was changed", store::count(places));
-    let hint = "descent edit begins anew, on the present state";
-    copy.kept(Failure::new("E-INVALID", exit::INVALID, message, hint))
 }
 
 fn failed(
@@ -147,14 +142,6 @@ fn failed(
     }
     copy.remove();
     failure
-}
-
-fn no_terminal(store: &Store) -> Failure {
-    let path = quoted(&store.place().state);
-    let hint = format!("change the file itself, with any program, at any time: {path}");
-    let message =
-        "there is no terminal for an editor, and $EDITOR names none that needs no terminal";
-    Failure::new("E-EDITOR", exit::UNAVAILABLE, message, hint)
 }
 
 /// The outcome of an edit: `descent edit --json`
@@ -180,20 +167,20 @@ enum EditResult {
 }
 
 /// `None`: nothing changed.
-fn report(context: &Context, store: &Store, state: &State, events: Option<&[Event]>) {
-    let events = events.filter(|events| !events.is_empty());
+fn report(context: &Context, store: &Store, begun: &State, done: Option<&CommitReport>) {
+    let state = done.map_or(begun, |done| &done.loaded.state);
     let output = EditOutput {
         schema: "descent/edit/1",
-        result: if events.is_some() { EditResult::Committed } else { EditResult::Unchanged },
+        result: if done.is_some() { EditResult::Committed } else { EditResult::Unchanged },
         serial: state.serial,
-        notices: events.unwrap_or_default(),
+        notices: done.map(|done| &done.events[..]).unwrap_or_default(),
         next: ops::next(store, state),
     };
     for event in output.notices.iter().filter(|_| !context.out.json) {
         let at = clock::now().rfc3339();
         context.tell(&EventLine::new(event, at, state.serial));
     }
-    let words = match events {
+    let words = match done {
         Some(_) => format!("committed as serial {}", state.serial.0),
         None => "unchanged".to_owned(),
     };

@@ -3,7 +3,7 @@
 
 use clap::Args;
 use descent_core::{
-    change::{ChangeRefusal, Resolution, Steering},
+    change::{Answer, ChangeRefusal, Resolution, Steering},
     doc::suggest,
     event::Event,
     id::{AtomId, Serial},
@@ -15,10 +15,7 @@ use serde::Serialize;
 
 use super::{End, context::Context};
 use crate::render;
-use descent_engine::ops::{
-    self, ChangeDenial,
-    steer::{AnswerRequest, SteeringOrder},
-};
+use descent_engine::ops::{self, steer::SteeringOrder};
 use descent_store::Store;
 use descent_system::{failure::Failure, phrase};
 
@@ -104,11 +101,12 @@ enum SteerResult {
 
 fn steer(context: &Context, order: &SteeringOrder<'_>) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let (result, state, events) = match ops::steer::steer(&context.client(None), &mut store, order)?
-    {
-        Ok(report) => (SteerResult::Changed, report.loaded.state.clone(), report.events),
-        Err(state) => (SteerResult::Unchanged, *state, Vec::new()),
+    let done = ops::steer::steer(&context.client(None), &mut store, order)?;
+    let (result, loaded, events) = match done {
+        Some(report) => (SteerResult::Changed, report.loaded, report.events),
+        None => (SteerResult::Unchanged, store.read()?, Vec::new()),
     };
+    let state = &loaded.state;
     let corrected = events.iter().filter_map(|event| match event {
         Event::Corrected { what, effects, .. } => Some((what.clone(), effects.clone())),
         _ => None,
@@ -120,7 +118,7 @@ fn steer(context: &Context, order: &SteeringOrder<'_>) -> Result<End, Failure> {
         changes,
         effects: effects.concat(),
         serial: state.serial,
-        next: ops::next(&store, &state),
+        next: ops::next(&store, state),
     };
     Ok(context.answer(&output, || {
         let unchanged = [UNCHANGED.to_owned()];
@@ -167,30 +165,28 @@ pub(super) fn confirm(context: &Context, flags: &ConfirmArgs) -> Result<End, Fai
             ops::steer::resolve(&client, &mut store, &doubt.attempt, word)?
         }
         (None, Some(assertion)) => {
-            let request = AnswerRequest { assertion, holds, reason };
-            ops::steer::confirm(&client, &mut store, loaded, &request)?
+            let answer = Answer { assertion, holds, on: None, reason };
+            ops::steer::confirm(&client, &mut store, loaded, &answer)?
         }
         (None, None) => return Err(nobody_asks(name, &all, &doubts)),
     };
-    let (state, result) = match recorded {
+    let (loaded, result) = match recorded {
         Ok(report) => {
             let corrected = report.events.iter();
             for event in corrected.filter(|event| matches!(event, Event::Corrected { .. })) {
                 context.out.say(&render::describe_event(event).1);
             }
-            (report.loaded.state.clone(), said)
+            (report.loaded, said)
         }
-        Err(ChangeDenial { refusal: ChangeRefusal::SameAnswer(earlier), state }) => {
+        Err(ChangeRefusal::SameAnswer(earlier)) => {
             let answer = phrase::line(&earlier.word_text());
             context.out.say(&format!("{answer} already"));
-            (*state, ConfirmResult::Unchanged)
+            (store.read()?, ConfirmResult::Unchanged)
         }
-        Err(ChangeDenial { refusal: ChangeRefusal::NotInDoubt, .. }) => {
-            return Err(nobody_asks(name, &all, &[]));
-        }
-        Err(denial) => return Err(Failure::bug(denial.refusal)),
+        Err(ChangeRefusal::NotInDoubt) => return Err(nobody_asks(name, &all, &[])),
+        Err(refusal) => return Err(Failure::bug(refusal)),
     };
-    Ok(tell(context, &store, &state, result, assertion.map_or(&[], std::slice::from_ref)))
+    Ok(tell(context, &store, &loaded.state, result, assertion.map_or(&[], std::slice::from_ref)))
 }
 
 fn nobody_asks(name: &str, all: &[Assertion], doubts: &[Doubt]) -> Failure {

@@ -51,7 +51,7 @@ pub(super) fn verify(context: &Context, flags: &VerifyArgs) -> Result<End, Failu
     ops::ready(&mut store)?;
     let loaded = ops::trust::gate(&context.client(None), &mut store)?;
     let state = &ops::seen(&context.client(None), &store, &loaded).state;
-    let workspaces = Workspaces::open(store.place(), &state.lineage, &state.objective.constraints)?;
+    let workspaces = Workspaces::of(store.place(), state)?;
     let (commit, name) = subject(flags, state, &workspaces)?;
     if let Some(trees) = workspaces.trees() {
         trees.refuse_ways_back(commit.as_ref())?;

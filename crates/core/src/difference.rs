@@ -106,7 +106,11 @@ pub fn words(changes: &[Difference]) -> String {
     chosen.extend(of(Weight::Left));
     let groups = grouped(&chosen);
     let shown = groups.iter().take(TOLD_MAX);
-    let mut texts: Vec<String> = shown.map(|(names, what)| group_text(names, what)).collect();
+    let text = |(names, what): &(Vec<&str>, &str)| match names.is_empty() {
+        true => (*what).to_string(),
+        false => joined(&listed(names), what),
+    };
+    let mut texts: Vec<String> = shown.map(text).collect();
     if groups.len() > TOLD_MAX {
         texts.push(format!("{} more", groups.len() - TOLD_MAX));
     }
@@ -129,13 +133,6 @@ fn grouped<'c>(chosen: &[&'c Difference]) -> Vec<(Vec<&'c str>, &'c str)> {
         }
     }
     groups
-}
-
-fn group_text(names: &[&str], what: &str) -> String {
-    if names.is_empty() {
-        return what.to_string();
-    }
-    joined(&listed(names), what)
 }
 
 fn listed(names: &[&str]) -> String {

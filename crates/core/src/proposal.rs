@@ -80,20 +80,13 @@ impl Clarification {
     }
 }
 
-/// A proposed agreement.
-#[derive(Debug, Clone, PartialEq)]
-pub struct AgreementProposal {
-    /// In the form of a plan: `{objective, work_graph}`.
-    pub plan: Node,
-    pub questions: Vec<OpenQuestion>,
-}
+/// A proposal with its questions; or every fault of its form, in words that its author can mend it by.
+pub type ProposalReading<T> = Result<(T, Vec<OpenQuestion>), Vec<String>>;
 
-/// Reads a proposed agreement. `may_ask` tells whether its questions are heeded.
-///
-/// # Errors
-/// Every fault of the form, in words that its author can mend it by.
-pub fn read_agreement(answer: &Node, may_ask: bool) -> Result<AgreementProposal, Vec<String>> {
-    let (plan, questions) = read(answer, may_ask, |fields| {
+/// Reads a proposed agreement, to the form of a plan: `{objective, work_graph}`. `may_ask` tells whether its questions
+/// are heeded.
+pub fn read_agreement(answer: &Node, may_ask: bool) -> ProposalReading<Node> {
+    read(answer, may_ask, |fields| {
         let mut objective: Vec<(&str, Node)> = Vec::new();
         fields.need("goal");
         for key in ["goal", "deliverables", "definition_of_done"] {
@@ -114,8 +107,7 @@ pub fn read_agreement(answer: &Node, may_ask: bool) -> Result<AgreementProposal,
         fields.need("atoms");
         let graph = atoms(fields).unwrap_or_else(Node::null);
         Node::object(Vec::from([("objective", Node::object(objective)), ("work_graph", graph)]))
-    })?;
-    Ok(AgreementProposal { plan, questions })
+    })
 }
 
 /// Keys of an atom that only a person writes.
@@ -123,54 +115,36 @@ const PERSONS: &[&str] = &["guidance"];
 
 /// The atoms of an answer, as a plan has them; their number counts nested ones.
 fn count_of(atoms: &Node) -> usize {
-    let mut todo = Vec::from([(atoms, true)]);
-    let mut count = 0;
-    while let Some((node, are_many)) = todo.pop() {
-        if !are_many {
-            count += 1;
-            let kids = ["parts", "choices"].into_iter();
-            todo.extend(kids.filter_map(|key| Some((node.get(key)?, true))));
-            continue;
-        }
-        let listed = node.as_array().unwrap_or_default().iter();
-        todo.extend(listed.filter(|one| one.as_object().is_some()).map(|one| (one, false)));
-        let by_id = node.as_object().unwrap_or_default().iter();
-        todo.extend(by_id.map(|member| (&member.node, false)));
-    }
-    count
-}
-
-fn definitions() -> String {
-    plan::definitions(Some("id"), r#""agent":{"type":"string"},"#)
-}
-
-fn questions_schema(may_ask: bool) -> String {
-    let most = if may_ask { QUESTIONS_MAX } else { 0 };
-    format!(
-        r#"{{"type":"array","maxItems":{most},"items":{{"type":"object","required":["question","why"],"additionalProperties":false,"properties":{{"question":{{"type":"string"}},"why":{{"type":"string"}},"options":{{"type":"array","items":{{"type":"string"}},"maxItems":{OPTIONS_MAX}}}}}}}}}"#
-    )
+    let listed = atoms.as_array().unwrap_or_default().iter();
+    let listed = listed.filter(|one| one.as_object().is_some());
+    let by_id = atoms.as_object().unwrap_or_default().iter().map(|member| &member.node);
+    let kids = |atom: &Node| ["parts", "choices"].map(|key| atom.get(key).map_or(0, count_of));
+    listed.chain(by_id).map(|atom| 1 + kids(atom).iter().sum::<usize>()).sum()
 }
 
 /// The JSON Schema of a proposed agreement.
 pub fn agreement_schema(may_ask: bool) -> Node {
-    let (questions, definitions) = (questions_schema(may_ask), definitions());
-    schema_of(&format!(
-        r##"{{"type":"object","required":["goal","base_case","atoms"],"additionalProperties":false,"properties":{{"goal":{{"type":"string"}},"deliverables":{{"type":"string"}},"definition_of_done":{{"type":"string"}},"base_case":{{"$ref":"#/$defs/check"}},"protected":{{"type":"array","items":{{"type":"string"}}}},"atoms":{{"type":"array","items":{{"$ref":"#/$defs/atom"}}}},"questions":{questions}}},{definitions}}}"##
-    ))
+    let parts = r##""base_case":{"$ref":"#/$defs/check"},"protected":{"type":"array","items":{"type":"string"}},"atoms":{"type":"array","items":{"$ref":"#/$defs/atom"}}"##;
+    schema_of(r#""required":["goal","base_case","atoms"],"#, parts, may_ask)
 }
 
 /// The JSON Schema of a proposed change.
 pub fn change_schema(may_ask: bool) -> Node {
-    let (questions, definitions) = (questions_schema(may_ask), definitions());
     let texts = r#"{"type":"array","items":{"type":"string"}}"#;
-    schema_of(&format!(
-        r##"{{"type":"object","additionalProperties":false,"properties":{{"goal":{{"type":"string"}},"deliverables":{{"type":"string"}},"definition_of_done":{{"type":"string"}},"checks":{texts},"add_checks":{texts},"atoms":{{"type":"array","items":{{"$ref":"#/$defs/atom"}}}},"into":{{"type":"string"}},"remove":{texts},"select":{{"type":"object","additionalProperties":{{"type":"string"}}}},"retry":{texts},"questions":{questions}}},{definitions}}}"##
-    ))
+    let parts = format!(
+        r##""checks":{texts},"add_checks":{texts},"atoms":{{"type":"array","items":{{"$ref":"#/$defs/atom"}}}},"into":{{"type":"string"}},"remove":{texts},"select":{{"type":"object","additionalProperties":{{"type":"string"}}}},"retry":{texts}"##
+    );
+    schema_of("", &parts, may_ask)
 }
 
-fn schema_of(text: &str) -> Node {
-    let parsed = doc::parse(text, &doc::Limits::default());
-    parsed.node.unwrap_or_else(Node::null)
+/// The words of an objective, these parts of it, and questions.
+fn schema_of(required: &str, parts: &str, may_ask: bool) -> Node {
+    let definitions = plan::definitions(Some("id"), r#""agent":{"type":"string"},"#);
+    let most = if may_ask { QUESTIONS_MAX } else { 0 };
+    let text = format!(
+        r##"{{"type":"object",{required}"additionalProperties":false,"properties":{{"goal":{{"type":"string"}},"deliverables":{{"type":"string"}},"definition_of_done":{{"type":"string"}},{parts},"questions":{{"type":"array","maxItems":{most},"items":{{"type":"object","required":["question","why"],"additionalProperties":false,"properties":{{"question":{{"type":"string"}},"why":{{"type":"string"}},"options":{{"type":"array","items":{{"type":"string"}},"maxItems":{OPTIONS_MAX}}}}}}}}}}},{definitions}}}"##
+    );
+    doc::parse(&text, &doc::Limits::default()).node.unwrap_or_else(Node::null)
 }
 
 /// Reads an answer: its keys, then its questions. A key that nobody knows is a fault: a mistyped one would be a missing
@@ -179,7 +153,7 @@ pub(crate) fn read<T>(
     answer: &Node,
     may_ask: bool,
     keys: impl FnOnce(&mut Fields<'_, '_>) -> T,
-) -> Result<(T, Vec<OpenQuestion>), Vec<String>> {
+) -> ProposalReading<T> {
     let mut found = Findings::default();
     let read = Fields::open(answer, "", &mut found).map(|mut fields| {
         let value = keys(&mut fields);

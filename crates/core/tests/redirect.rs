@@ -7,10 +7,11 @@ mod starts;
 use std::collections::BTreeMap;
 
 use descent_core::{
-    change::{self, Adoption, ChangeRefusal, ProposedRedirect, Redirect},
-    doc::Fault,
+    change::{self, Adoption, ChangeRefusal, Redirect},
+    doc::{Fault, Node},
     id::{AtomId, UnixMillis},
     plan,
+    proposal::ProposalReading,
     state::{AtomStatus, State, decode::decode, encode::StateText},
 };
 use serde_json::{Value, json};
@@ -158,6 +159,24 @@ fn an_effect_that_may_happen_once_only_is_in_doubt_when_a_redirect_cuts_it_off()
     });
     let redirect = Redirect { goal: Some("it is better".to_owned()), ..Redirect::default() };
     let made = redirected(&before, &redirect);
+    let left = made.state.atom(&id("left")).and_then(|atom| atom.task());
+    let left = left.map(|task| &task.status);
+    assert!(matches!(left, Some(AtomStatus::InDoubt(_))), "{left:?}");
+}
+
+#[test]
+fn a_choice_that_is_made_again_leaves_an_effect_below_it_in_doubt() {
+    let before = state(|state| {
+        let atoms = &mut state["work_graph"]["atoms"];
+        atoms["way"]["selected"] = json!("right");
+        atoms["left"]["effect"] = json!("external");
+        atoms["left"]["tries"] = atoms["failed"]["tries"].clone();
+        state["run"]["in_flight"][0]["effect"] = json!("external");
+        state["run"]["in_flight"][0]["context"] = json!(DIGEST.replace('5', "6"));
+    });
+    let redirect = Redirect { selected: choice("way", "left"), ..Redirect::default() };
+    let made = redirected(&before, &redirect);
+    assert_eq!(descriptions(&made.state), ["changed way: right → left (it was wrong)"]);
     let left = made.state.atom(&id("left")).and_then(|atom| atom.task());
     let left = left.map(|task| &task.status);
     assert!(matches!(left, Some(AtomStatus::InDoubt(_))), "{left:?}");
@@ -331,22 +350,22 @@ fn an_atom_whose_effect_outside_may_have_happened_is_not_tried_again() {
     assert_eq!(faults[0].message, "the effect of left is in doubt");
 }
 
-fn proposed(text: &str, may_ask: bool) -> Result<ProposedRedirect, Vec<String>> {
+fn proposed(text: &str, may_ask: bool) -> ProposalReading<(Redirect, Option<Node>)> {
     let parsed = descent_core::doc::parse(text, &Default::default());
-    ProposedRedirect::read(&parsed.node.expect("JSON"), may_ask)
+    Redirect::proposed(&parsed.node.expect("JSON"), may_ask)
 }
 
 #[test]
 fn a_proposed_change_names_what_is_another_and_one_of_nothing_is_a_fault() {
     let text =
         r#"{"checks": ["make test"], "remove": ["A1"], "select": {"g": "c2"}, "goal": null}"#;
-    let read = proposed(text, true).expect("it is good").redirect;
+    let ((read, _), _) = proposed(text, true).expect("it is good");
     assert_eq!((read.checks, read.removed), (vec!["make test".to_owned()], vec![id("A1")]));
     assert_eq!(read.selected[&id("g")], id("c2"));
     assert_eq!(read.goal, None);
     let none = proposed("{}", true).expect_err("nothing");
     assert_eq!(none, ["it changes nothing, and asks nothing"]);
     let asks = r#"{"questions": [{"question": "which?", "why": "two"}]}"#;
-    assert_eq!(proposed(asks, true).expect("a question").questions.len(), 1);
+    assert_eq!(proposed(asks, true).expect("a question").1.len(), 1);
     assert!(proposed(asks, false).is_err());
 }

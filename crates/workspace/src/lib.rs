@@ -29,7 +29,7 @@ use std::{
 
 use descent_core::{
     id::{AtomId, CommitId, Lineage, TreeId, UnixMillis},
-    state::{Constraints, ResultCommit, StartedFrom, Workspace},
+    state::{Constraints, ResultCommit, StartedFrom, State, Workspace},
 };
 
 use descent_process::{Programs, environment::Environment, programs};
@@ -109,6 +109,11 @@ impl Workspaces {
         Self::open_in(programs::real(), cache_dir(), at, lineage, constraints)
     }
 
+    /// Those of a state.
+    pub fn of(at: &StatePlace, state: &State) -> Result<Self> {
+        Self::open(at, &state.lineage, &state.objective.constraints)
+    }
+
     /// The same in that cache, with a runner for git.
     pub fn open_in(
         programs: Arc<dyn Programs>,
@@ -171,8 +176,7 @@ impl Workspaces {
 
     /// The tree of that commit, as the basis of evidence; `None` in `shared`.
     pub fn tree_of(&self, commit: &CommitId) -> Result<Option<TreeId>> {
-        let tree = self.trees().map(|trees| trees.tree_of(commit));
-        tree.transpose()
+        self.trees().map(|trees| trees.tree_of(commit)).transpose()
     }
 
     /// A place that work needs and that somebody has moved away or removed.
@@ -195,10 +199,7 @@ impl Workspaces {
 
     /// The tree of a slot as its last attempt left it.
     pub fn as_left(&self, slot: usize) -> Result<WorkDir> {
-        match self.trees() {
-            Some(trees) => trees.as_left(slot),
-            None => Ok(self.in_place()),
-        }
+        self.trees().map_or_else(|| Ok(self.in_place()), |trees| trees.as_left(slot))
     }
 
     /// Whether a slot has the very tree that its last attempt was given, so that its agent can go on there. Another one in
@@ -229,8 +230,7 @@ impl Workspaces {
 
     /// The place of the result as files.
     pub fn path_of_result(&self) -> PathBuf {
-        let trees = self.trees().map(Worktrees::path_of_result);
-        trees.unwrap_or_else(|| self.project.clone())
+        self.trees().map_or_else(|| self.project.clone(), Worktrees::path_of_result)
     }
 
     /// The command to run in each directory that `is_new`.

@@ -5,7 +5,7 @@
 
 use std::{io::IsTerminal, ops::ControlFlow, path::Path, sync::Arc};
 
-use descent_core::state::{Duty, Question, Role, State};
+use descent_core::state::{State, profile::ProfileRecord};
 use tokio_util::sync::CancellationToken;
 
 use super::{
@@ -14,7 +14,7 @@ use super::{
         context::{Context, interruptible, signals_are_given_back},
     },
     AlignArgs, asks, preview,
-    proposed::{self, DraftDecision, GivenProfile},
+    proposed::{self, DraftDecision},
     questions,
     reading::FirstState,
     unchanged,
@@ -43,7 +43,7 @@ struct Agreeing<'a> {
     top: &'a Path,
     place: StatePlace,
     asks: bool,
-    profile: Option<GivenProfile>,
+    profile: Option<ProfileRecord>,
     /// Whether another state goes for it.
     replaces: bool,
 }
@@ -84,7 +84,7 @@ pub(super) fn conclude(
     let (asks, replaces) = (asks(context, flags), existing.is_some());
     let agreeing = Agreeing { context, config, top, place, asks, profile, replaces };
     for _ in 0..EDITED_MAX {
-        if flags.draft.is_some() && asks {
+        if flags.has_draft() && asks {
             match proposed::decide(context, flags, &state, config)? {
                 DraftDecision::Yes => {}
                 DraftDecision::Edit => {
@@ -94,8 +94,8 @@ pub(super) fn conclude(
                 DraftDecision::No => return Err(proposed::refused(flags, &state)),
             }
         }
-        if let Some(given) = &agreeing.profile {
-            Arc::make_mut(&mut state.run).profile = Some(given.record.clone());
+        if let Some(profile) = &agreeing.profile {
+            Arc::make_mut(&mut state.run).profile = Some(profile.clone());
         }
         match agreeing.agree(flags, state)? {
             ControlFlow::Break(end) => return Ok(end),
@@ -124,8 +124,7 @@ impl Agreeing<'_> {
         {
             return Err(ops::align::too_large(self.top, what, &largest));
         }
-        let constraints = &state.objective.constraints;
-        let workspaces = Workspaces::open(&self.place, &state.lineage, constraints)?;
+        let workspaces = Workspaces::of(&self.place, &state)?;
         let answered =
             interruptible(|cancel| self.consent(flags, state, workspaces.clone(), cancel));
         let open = answered.and_then(|answered| match answered {
@@ -133,7 +132,7 @@ impl Agreeing<'_> {
             other => Ok(Some(other)),
         });
         if let Ok(None) = open {
-            flags.draft.iter().for_each(proposed::forget);
+            flags.text.iter().for_each(proposed::forget);
             let next = if flags.is_found { "" } else { "\nnext: descent run" };
             context.out.say(&format!("{}{next}", self.how_agreed(flags)));
             return Ok(ControlFlow::Break(End::Code(0)));
@@ -194,15 +193,10 @@ impl Agreeing<'_> {
                 break;
             }
             let mut constraints = draft.state.objective.constraints.clone();
-            if !questions::mend_checkout(
-                out,
-                self.top,
-                &mut constraints,
-                &draft.comparison,
-                &cancel,
-            )
-            .await
-            {
+            let (top, comparison) = (self.top, &draft.comparison);
+            let is_mended =
+                questions::mend_checkout(out, top, &mut constraints, comparison, &cancel).await;
+            if !is_mended {
                 break;
             }
             out.say("evaluating the checks in a fresh checkout again…");
@@ -227,7 +221,7 @@ impl Agreeing<'_> {
             out.say("");
             // Ctrl-C is an answer too.
             tokio::select! {
-                decision = proposed::asks(self.context, "agree?", flags.draft.is_some()) => decision,
+                decision = proposed::asks(self.context, "agree?", flags.has_draft()) => decision,
                 () = cancel.cancelled() => DraftDecision::No,
             }
         };
@@ -244,8 +238,7 @@ impl Agreeing<'_> {
 
     fn show(&self, flags: &AlignArgs, draft: &AgreementDraft<'_>) -> Result<(), Failure> {
         let (context, out) = (self.context, self.context.out);
-        let client = context.client(Some(self.config));
-        let view = draft.view(&client, self.config)?;
+        let view = draft.view(&context.client(Some(self.config)), self.config)?;
         if out.json {
             out.json(&view);
         } else if !out.quiet || self.asks || flags.dry_run {
@@ -266,13 +259,8 @@ impl Agreeing<'_> {
 
     fn write(&self, flags: &AlignArgs, mut state: State) -> Result<(), Failure> {
         let context = self.context;
-        let given = self.profile.as_ref();
-        let given =
-            given.map(|given| (&given.record.agent, Duty::from(Question::Profile), &given.used));
-        let aligner = flags.aligner_used.as_ref();
-        let aligner = aligner.map(|(agent, used)| (agent, Duty::from(Role::Aligner), used));
-        for (agent, duty, used) in given.into_iter().chain(aligner) {
-            Arc::make_mut(&mut state.run).settle(agent, duty, used, true);
+        for (agent, duty, used) in &flags.used {
+            Arc::make_mut(&mut state.run).settle(agent, *duty, used, true);
         }
         let client = context.client(Some(self.config));
         ops::trust::made_here(&client, &state.lineage, Some(self.config));

@@ -255,8 +255,7 @@ fn remembered(page: &mut Page, lessons: &[String]) {
         let head = Line::new().dim("remembered: ");
         page.wrapped(head, Meaning::Plain, &phrase::visible(one), LESSON_LINES_MAX);
     }
-    let left = lessons.len().saturating_sub(LESSONS_MAX);
-    if left > 0 {
+    if let left @ 1.. = lessons.len().saturating_sub(LESSONS_MAX) {
         page.push(Line::of(format!("  and {left} more: descent memory lists them")));
     }
 }
@@ -264,7 +263,15 @@ fn remembered(page: &mut Page, lessons: &[String]) {
 /// The start commit, the workspace, and the commands of the configuration.
 fn places(page: &mut Page, shown: &AgreementView, project: &Path, dir: &Path) {
     let constraints = &shown.world.state.objective.constraints;
-    let workspace = match constraints.workspace() {
+    let workspace = constraints.workspace();
+    if let Some(from) = &shown.start {
+        let words = match workspace {
+            Workspace::Shadow => "the files as they are".to_owned(),
+            Workspace::Git | Workspace::Shared => of_commit(from, shown.uncommitted),
+        };
+        prose(page, "starts from: ", &words);
+    }
+    let how = match workspace {
         Workspace::Shadow => {
             "shadow: each attempt works in a copy of its own, with a repository beside the state"
         }
@@ -273,14 +280,7 @@ fn places(page: &mut Page, shown: &AgreementView, project: &Path, dir: &Path) {
             "shared: agents work in place, nothing is undone when a choice is abandoned, and checks run there too, not in a fresh checkout"
         }
     };
-    if let Some(from) = &shown.start {
-        let words = match constraints.workspace() {
-            Workspace::Shadow => "the files as they are".to_owned(),
-            Workspace::Git | Workspace::Shared => of_commit(from, shown.uncommitted),
-        };
-        prose(page, "starts from: ", &words);
-    }
-    prose(page, "workspace: ", workspace);
+    prose(page, "workspace: ", how);
     if let Some(words) = starting_place(project, dir) {
         prose(page, "starts in: ", &words);
     }
@@ -301,8 +301,7 @@ fn places(page: &mut Page, shown: &AgreementView, project: &Path, dir: &Path) {
             "commits will be by descent <descent@localhost>: git has no user.name and user.email";
         prose(page, "", who);
     }
-    if let Some(ms) = shown.setup_ms {
-        let took = phrase::time(ms);
+    if let Some(took) = shown.setup_ms.map(phrase::time) {
         let words = format!("it took {took}; it runs in every fresh checkout that decides");
         prose(page, "setup: ", &words);
     }
@@ -329,10 +328,9 @@ fn of_carried(carried: &CarriedDirs) -> String {
 
 /// A person in a directory below may take that one for the place.
 fn starting_place(project: &Path, dir: &Path) -> Option<String> {
-    let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-    let (project, dir) = (real(project), real(dir));
-    let below = dir.strip_prefix(&project).ok();
-    let below = below.filter(|below| !below.as_os_str().is_empty())?;
+    let [project, dir] =
+        [project, dir].map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    let below = dir.strip_prefix(&project).ok().filter(|below| !below.as_os_str().is_empty())?;
     Some(format!(
         "{} (checks and steps), not in {} (`mkdir .descent` there begins a project of its own)",
         phrase::visible(&project.display().to_string()),
@@ -359,12 +357,10 @@ fn issues(page: &mut Page, shown: &AgreementView, is_whole: bool) {
     }
     page.gap();
     let count = render::issue_count(all);
-    let head = format!("looked at by rules: {count}; {}", render::ADVICE);
-    page.push(Line::new().dim(head));
+    page.push(Line::new().dim(format!("looked at by rules: {count}; {}", render::ADVICE)));
     let most = if is_whole { all.len() } else { ISSUES_MAX.min(all.len()) };
     render::issues(page, &all[..most]);
-    if most < all.len() {
-        let left = all.len() - most;
+    if let left @ 1.. = all.len() - most {
         page.push(Line::of(format!("  and {left} more; -v shows each of them")));
     }
 }

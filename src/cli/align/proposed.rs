@@ -10,7 +10,7 @@ use descent_core::{
     doc,
     graph::validate::MissingPart,
     plan, profile as rule,
-    state::{FreeValue, State, Usage, profile::ProfileRecord},
+    state::{FreeValue, Question, Role, State, Usage, profile::ProfileRecord},
     trust::TrustList,
     view,
     world::World,
@@ -26,7 +26,7 @@ use super::{
     AlignArgs,
     preview::WIDTH,
     questions,
-    reading::{DraftText, read},
+    reading::{PlanOrigin, PlanText, read},
 };
 use crate::render::{self, Bounds, Line, Meaning, Page};
 use descent_agent::config::Config;
@@ -70,8 +70,7 @@ pub(super) async fn asks(context: &Context, question: &str, is_draft: bool) -> D
     }
     let question = format!("{question} y: yes, e: edit it first [y/e/N] ");
     let words: [&[&str]; 3] = [&["y", "yes"], &["e", "edit"], &["", "n", "no"]];
-    let help = "y for yes, e to edit it, n for no";
-    match ask::choice(context.out, &question, &words, help).await {
+    match ask::choice(context.out, &question, &words, "y for yes, e to edit it, n for no").await {
         Some(0) => DraftDecision::Yes,
         Some(1) => DraftDecision::Edit,
         _ => DraftDecision::No,
@@ -81,32 +80,34 @@ pub(super) async fn asks(context: &Context, question: &str, is_draft: bool) -> D
 fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
     let world = World::new(state.clone());
     let objective = &state.objective;
-    let (deliverables, done) = (&objective.deliverables, &objective.definition_of_done);
     let mut page = Page::new(WIDTH);
-    page.push(Line::new().dim(match (&flags.draft, &flags.proposed_by) {
-        (Some(super::reading::DraftText::Proposed(_)), Some(name)) => {
-            format!("proposed by `{name}`; nothing of it ran:")
+    let whose = match &flags.text {
+        Some(PlanText { from: PlanOrigin::Proposed(name), .. }) => format!("proposed by `{name}`"),
+        Some(PlanText { from: PlanOrigin::Pattern, file }) => {
+            format!("the {}", file.name.display())
         }
-        (Some(super::reading::DraftText::Proposed(file)), None) => {
-            format!("the {}; nothing of it ran:", file.name.display())
-        }
-        (Some(_) | None, _) => "as you edited it; nothing of it ran:".to_owned(),
-    }));
+        Some(_) | None => "as you edited it".to_owned(),
+    };
+    page.push(Line::new().dim(format!("{whose}; nothing of it ran:")));
     page.gap();
     for (head, text) in [
         ("goal:  ", &objective.goal),
         ("why:   ", &objective.background_intent),
-        ("gives: ", deliverables),
-        ("done:  ", done),
+        ("gives: ", &objective.deliverables),
+        ("done:  ", &objective.definition_of_done),
     ] {
         let meaning = if head == "goal:  " { Meaning::Strong } else { Meaning::Plain };
         if !text.is_empty() {
             page.unabridged(Line::new().dim(head), meaning, &phrase::visible(text));
         }
     }
-    for (question, resolution) in clarified(objective.clarifications.as_ref()) {
-        let words = phrase::visible(&format!("{question} {resolution}"));
-        page.unabridged(Line::new().dim("asked: "), Meaning::Plain, &words);
+    let clarified = objective.clarifications.as_ref().and_then(FreeValue::as_array);
+    for one in clarified.unwrap_or_default() {
+        let text = |key| one.get(key).and_then(FreeValue::as_str);
+        if let (Some(question), Some(resolution)) = (text("question"), text("resolution")) {
+            let words = phrase::visible(&format!("{question} {resolution}"));
+            page.unabridged(Line::new().dim("asked: "), Meaning::Plain, &words);
+        }
     }
     let protected = &objective.constraints.protected;
     if !protected.is_empty() {
@@ -131,13 +132,6 @@ fn page(flags: &AlignArgs, state: &State, config: &Config) -> Page {
     page
 }
 
-/// Questions with their answers.
-fn clarified(all: Option<&FreeValue>) -> Vec<(String, String)> {
-    let all = all.and_then(FreeValue::as_array).unwrap_or_default().iter();
-    let text = |one: &FreeValue, key| Some(one.get(key)?.as_str()?.to_owned());
-    all.filter_map(|one| Some((text(one, "question")?, text(one, "resolution")?))).collect()
-}
-
 /// The directory of the copies, below the cache.
 const COPIES: &str = "drafts";
 /// Copies that are kept.
@@ -154,8 +148,8 @@ pub(super) fn edit(
     let ended = copy.until(context, &command, |typed| {
         signals_are_given_back()?;
         let file = PlanFile { name: copy.path.clone(), bytes: typed, notation: Notation::Json };
-        let before = flags.draft.replace(DraftText::Edited(file));
-        let edited = read(&PlanFile::none(), flags).and_then(|edited| {
+        let before = flags.text.replace(PlanText { file, from: PlanOrigin::Edited });
+        let edited = read(flags).and_then(|edited| {
             edited.warnings.iter().for_each(|line| context.out.say(line));
             if edited.missing.is_empty() {
                 return Ok(edited.state);
@@ -167,7 +161,7 @@ pub(super) fn edit(
         match &edited {
             Ok(_) => before.iter().for_each(forget),
             Err(refusal) => {
-                flags.draft = before;
+                flags.text = before;
                 context.out.failure(refusal);
             }
         }
@@ -195,7 +189,7 @@ pub(super) fn edit(
 /// The refusal after a no. A proposal that an agent made is kept, and named.
 pub(super) fn refused(flags: &AlignArgs, state: &State) -> Failure {
     let mut refusal = questions::left_with(flags);
-    if let (Some(DraftText::Proposed(_)), Some(_)) = (&flags.draft, &flags.proposed_by)
+    if let Some(PlanText { from: PlanOrigin::Proposed(_), .. }) = &flags.text
         && let Ok(copy) = copy(state)
     {
         refusal.details.push(format!("the proposal is kept in {}", copy.path.display()));
@@ -205,10 +199,10 @@ pub(super) fn refused(flags: &AlignArgs, state: &State) -> Failure {
 }
 
 /// Removes the copy of a text that stands elsewhere now.
-pub(super) fn forget(draft: &DraftText) {
-    if let DraftText::Edited(file) = draft {
+pub(super) fn forget(text: &PlanText) {
+    if text.from == PlanOrigin::Edited {
         // A leftover copy harms nobody.
-        let _ = files::remove_file(&file.name);
+        let _ = files::remove_file(&text.file.name);
     }
 }
 
@@ -251,12 +245,12 @@ pub(super) fn hold(
     // A configuration that may be another's starts nobody unasked.
     super::gate(context, flags, top, config, None)?;
     questions::words(context.out, flags, missing)?;
-    let (words, why) = (flags.goal.clone().unwrap_or_default(), flags.why.clone());
-    let (why, given) = (why.unwrap_or_default(), questions::given(flags));
+    let [words, why] = [&flags.goal, &flags.why].map(|text| text.clone().unwrap_or_default());
+    let given = questions::given(flags);
     let question = aligner.agreement(&words, &why, &given);
     let ended = asking::hold(context, &aligner, &question);
-    flags.aligner_used = Some((aligner.agent.name.clone(), aligner.used()));
-    let (plan, answers) = match ended? {
+    flags.used.push((aligner.agent.name.clone(), Role::Aligner.into(), aligner.used()));
+    let (file, answers) = match ended? {
         DialogueEnd::Proposed(plan, answers) => (plan, answers),
         DialogueEnd::Unfinished(plan, answers) => {
             context.out.say(FIRST_PROPOSAL);
@@ -267,25 +261,18 @@ pub(super) fn hold(
         DialogueEnd::Signal(signal) => return Ok(Some(End::Signal(signal))),
     };
     flags.clarifications = answers;
-    flags.draft = Some(DraftText::Proposed(plan));
-    flags.proposed_by = Some(aligner.agent.name);
+    flags.text = Some(PlanText { file, from: PlanOrigin::Proposed(aligner.agent.name) });
     Ok(None)
 }
 
-/// A profile that an agent gave, with what it used.
-pub(super) struct GivenProfile {
-    pub(super) record: ProfileRecord,
-    pub(super) used: Usage,
-}
-
-/// The answer of whoever is asked; none where nobody is, or where a person said it.
+/// The kind of task by whoever is asked; none where nobody is, or where a person said it.
 pub(super) fn profile(
     context: &Context,
-    flags: &AlignArgs,
+    flags: &mut AlignArgs,
     config: &Config,
     top: &Path,
     state: &State,
-) -> Result<Result<Option<GivenProfile>, End>, Failure> {
+) -> Result<Result<Option<ProfileRecord>, End>, Failure> {
     let profiler = Profiler::of(config, clock::now())?;
     let is_said = state.objective.constraints.profile.is_some();
     let Some(profiler) = profiler.filter(|_| !is_said) else {
@@ -316,5 +303,6 @@ pub(super) fn profile(
         let why = phrase::visible(&phrase::line(&record.fault));
         context.out.say(&format!("no answer of `{name}`: {why}"));
     }
-    Ok(Ok(Some(GivenProfile { record, used })))
+    flags.used.push((name, Question::Profile.into(), used));
+    Ok(Ok(Some(record)))
 }

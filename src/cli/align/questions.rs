@@ -15,7 +15,7 @@ use tokio_util::sync::CancellationToken;
 use super::{
     super::ask::{self, ListAnswer},
     AlignArgs, preview,
-    reading::{DraftText, missing_of_step},
+    reading::{PlanOrigin, PlanText, missing_of_step},
 };
 use crate::render::Out;
 use descent_agent::config::Config;
@@ -52,13 +52,12 @@ pub(super) fn fill(
     top: &Path,
     config: &Config,
 ) -> Result<(), Failure> {
-    let lacks = |part| missing.contains(&part);
     let survey = survey_of(top);
     words(out, flags, missing)?;
     if wants_checks(missing) {
         flags.check.extend(checks(out, &survey.checks)?);
     }
-    if lacks(MissingPart::Work) {
+    if missing.contains(&MissingPart::Work) {
         let goal = flags.goal.clone().unwrap_or_default();
         flags.step.extend(steps(out, config, &goal)?);
     }
@@ -76,15 +75,14 @@ pub(super) fn words(
     flags: &mut AlignArgs,
     missing: &[MissingPart],
 ) -> Result<(), Failure> {
-    let lacks = |part| missing.contains(&part);
     if !std::mem::replace(&mut flags.is_asked, true) {
         out.say("A few questions first; Ctrl-C leaves, and nothing is kept.");
     }
-    if lacks(MissingPart::Goal) {
+    if missing.contains(&MissingPart::Goal) {
         let question = "What shall be reached?  (GOAL)";
         flags.goal = Some(needed(out, question, GOAL_HELP)?);
     }
-    if lacks(MissingPart::Why) {
+    if missing.contains(&MissingPart::Why) {
         flags.why = Some(needed(out, "Why is it wanted?  (--why)", WHY_HELP)?);
     }
     Ok(())
@@ -96,7 +94,7 @@ pub(super) fn another_setup(
     flags: &mut AlignArgs,
     mut state: State,
 ) -> Result<State, Failure> {
-    if flags.draft.is_some() {
+    if flags.has_draft() {
         return Ok(state);
     }
     out.say("\nWhich setup command instead?  (--setup)  Enter: none.");
@@ -111,24 +109,21 @@ pub(super) fn another_setup(
 /// A failure after answers, with all of them as a command line.
 pub(super) fn with_answers(mut failure: Failure, flags: &AlignArgs) -> Failure {
     if flags.is_asked && !failure.hint.contains("descent align") {
-        failure.details.push(typed_again(left(), flags).hint);
+        failure.details.push(typed_again(flags));
     }
     failure
 }
 
 pub(super) fn left() -> Failure {
-    Failure::new(
-        "E-NOT-ALIGNED",
-        exit::NOT_ALIGNED,
-        "nothing was agreed",
-        "align again when it is right",
-    )
+    let (message, hint) = ("nothing was agreed", "align again when it is right");
+    Failure::new("E-NOT-ALIGNED", exit::NOT_ALIGNED, message, hint)
 }
 
 /// The same after an answer, with all that was typed as a command line.
 pub(super) fn left_with(flags: &AlignArgs) -> Failure {
-    let mut left = typed_again(left(), flags);
-    if let Some(DraftText::Edited(file)) = &flags.draft {
+    let mut left = left();
+    left.hint = typed_again(flags);
+    if let Some(PlanText { file, from: PlanOrigin::Edited }) = &flags.text {
         let path = &file.name;
         left.details.push(format!("what you typed is kept in {}", path.display()));
         left.hint = format!("go on from there: descent align -f {}", quoted(path));
@@ -185,18 +180,16 @@ fn checks(out: Out, proposals: &[Proposal]) -> Result<Vec<String>, Failure> {
     let mut found = Vec::new();
     for _ in 0..ANSWERS_MAX {
         let (texts, is_own) = chosen(out, proposals, CHECK_HELP)?;
-        match (texts.is_empty() && found.is_empty(), proposals.first()) {
-            (true, Some(first)) => return Ok(vec![first.text.clone()]),
-            (true, None) => {
-                out.say("It cannot be left out: any shell command that ends with 0 then.");
+        if !texts.is_empty() || !found.is_empty() {
+            found.extend(texts);
+            if !is_own {
+                break;
             }
-            (false, _) => {
-                found.extend(texts);
-                if !is_own {
-                    return Ok(found);
-                }
-                out.say("Another one?  Enter: no.");
-            }
+            out.say("Another one?  Enter: no.");
+        } else if let Some(first) = proposals.first() {
+            return Ok(vec![first.text.clone()]);
+        } else {
+            out.say("It cannot be left out: any shell command that ends with 0 then.");
         }
     }
     Ok(found)
@@ -207,16 +200,15 @@ fn steps(out: Out, config: &Config, goal: &str) -> Result<Vec<String>, Failure> 
     match config.worker_line() {
         Some(worker) => {
             let worker = phrase::line(&worker);
-            out.say(&format!("TEXT for the worker ({worker}),"));
-            out.say("or TEXT=COMMAND for a shell command.  Enter: the goal itself, by the worker.");
+            out.say(&format!(
+                "TEXT for the worker ({worker}),\nor TEXT=COMMAND for a shell command.  Enter: the goal itself, by the worker."
+            ));
         }
         None => {
-            out.say("TEXT=COMMAND for a shell command, or TEXT for a worker.");
-            out.say("No worker is named yet; in descent.toml this does it:");
-            for line in agents::example() {
-                out.say(&format!("  {line}"));
-            }
-            out.say("Enter: the goal itself, by the worker that you will name.");
+            let lines = agents::example().join("\n  ");
+            out.say(&format!(
+                "TEXT=COMMAND for a shell command, or TEXT for a worker.\nNo worker is named yet; in descent.toml this does it:\n  {lines}\nEnter: the goal itself, by the worker that you will name."
+            ));
         }
     }
     let mut found = Vec::new();
@@ -367,30 +359,25 @@ pub(super) fn complete(
     top: &Path,
     worker: bool,
 ) -> Failure {
-    let lacks_checks = wants_checks(missing);
     let mut refusal = not_aligned(missing);
-    let survey = if lacks_checks { survey_of(top) } else { Survey::default() };
-    let line = command_line(missing, flags, &survey, worker);
-    let mut put = |flag: &str, proposals: &[Proposal]| {
-        let lines = proposals.iter().map(|proposal| {
-            let text = quoted(&proposal.text);
-            format!("could be: {flag} {text} ({})", proposal.from)
-        });
-        refusal.details.extend(lines);
-    };
-    put("--check", &survey.checks);
-    put("--protect", &survey.protected);
-    put("--link", &survey.link);
-    put("--setup", &survey.setup);
-    refusal.hint = line;
+    let survey = if wants_checks(missing) { survey_of(top) } else { Survey::default() };
+    for (flag, proposals) in [
+        ("--check", &survey.checks),
+        ("--protect", &survey.protected),
+        ("--link", &survey.link),
+        ("--setup", &survey.setup),
+    ] {
+        let line =
+            |one: &Proposal| format!("could be: {flag} {} ({})", quoted(&one.text), one.from);
+        refusal.details.extend(proposals.iter().map(line));
+    }
+    refusal.hint = command_line(missing, flags, &survey, worker);
     refusal
 }
 
-/// The refusal after a no, with all answers as a command line, so that they need not be typed again.
-fn typed_again(mut refusal: Failure, flags: &AlignArgs) -> Failure {
-    let line = command_line(&[], flags, &Survey::default(), true);
-    refusal.hint = format!("change what is not right: {line}");
-    refusal
+/// All answers as a command line, so that they need not be typed again.
+fn typed_again(flags: &AlignArgs) -> String {
+    format!("change what is not right: {}", command_line(&[], flags, &Survey::default(), true))
 }
 
 /// The typed command with missing parts filled in: by the first proposal, else by a word in capitals.
@@ -445,8 +432,9 @@ fn typed(flags: &AlignArgs) -> [(&'static str, &'static str, Vec<String>); 13] {
 
 /// The parts that were typed as flags, for an agent.
 pub(super) fn given(flags: &AlignArgs) -> Vec<String> {
-    let typed = typed(flags).into_iter().filter(|(_, what, _)| !what.is_empty());
-    let lines = typed
-        .flat_map(|(_, what, texts)| texts.into_iter().map(move |text| format!("{what}: {text}")));
-    lines.collect()
+    let mut lines = Vec::new();
+    for (_, what, texts) in typed(flags).into_iter().filter(|(_, what, _)| !what.is_empty()) {
+        lines.extend(texts.iter().map(|text| format!("{what}: {text}")));
+    }
+    lines
 }

@@ -21,21 +21,23 @@ use super::{
 use descent_engine::plan_file::{self, Notation, PlanFile};
 use descent_system::failure::{Failure, quoted};
 
-/// An agreement that is no file of the person's.
+/// A plan, and where it is from.
 #[derive(Debug)]
-pub(super) enum DraftText {
-    /// The aligner proposed it; flags come over it.
-    Proposed(PlanFile),
-    /// The person edited it: it is all that counts.
-    Edited(PlanFile),
+pub(super) struct PlanText {
+    pub(super) file: PlanFile,
+    pub(super) from: PlanOrigin,
 }
 
-impl DraftText {
-    fn file(&self) -> &PlanFile {
-        match self {
-            Self::Proposed(file) | Self::Edited(file) => file,
-        }
-    }
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum PlanOrigin {
+    /// A file that the person names.
+    Named,
+    /// It comes with the program.
+    Pattern,
+    /// By that aligner.
+    Proposed(AgentName),
+    /// The person edited it: it is all that counts, without flags.
+    Edited,
 }
 
 /// The first state that a plan and flags make.
@@ -49,19 +51,16 @@ pub(super) struct FirstState {
 }
 
 /// The state from plan and flags; or every fault in them.
-pub(super) fn read(file: &PlanFile, flags: &AlignArgs) -> Result<FirstState, Failure> {
-    let file = flags.draft.as_ref().map_or(file, DraftText::file);
-    let mut plan = if flags.plan.is_some() || flags.draft.is_some() {
-        file.plan()
-    } else {
-        PlanReading::default()
-    };
-    let from_file = flags.plan.as_ref();
-    let carried = from_file.map(|_| TrustList::of_plan(&plan.objective, &plan.atoms));
-    if from_file.is_some() {
+pub(super) fn read(flags: &AlignArgs) -> Result<FirstState, Failure> {
+    let (none, text) = (PlanFile::none(), flags.text.as_ref());
+    let (file, from) = text.map_or((&none, None), |text| (&text.file, Some(&text.from)));
+    let mut plan = from.map_or_else(PlanReading::default, |_| file.plan());
+    let mut carried = None;
+    if from == Some(&PlanOrigin::Named) {
+        carried = Some(TrustList::of_plan(&plan.objective, &plan.atoms));
         plan.keep();
     }
-    if !matches!(flags.draft, Some(DraftText::Edited(_))) {
+    if from != Some(&PlanOrigin::Edited) {
         apply_flags(&mut plan, flags)?;
     }
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
@@ -99,13 +98,10 @@ pub(super) fn missing_of_step(step: &str) -> Option<&'static str> {
 }
 
 fn refuse_half_a_step(step: &str) -> Result<(), Failure> {
-    let Some(missing) = missing_of_step(step) else {
-        return Ok(());
-    };
-    let message = if step.trim().is_empty() {
-        "`--step` is given an empty text".to_owned()
-    } else {
-        format!("the step `{step}` has no {missing}")
+    let message = match missing_of_step(step) {
+        None => return Ok(()),
+        Some(_) if step.trim().is_empty() => "`--step` is given an empty text".to_owned(),
+        Some(missing) => format!("the step `{step}` has no {missing}"),
     };
     let hint = "write --step 'NAME=COMMAND', or --step 'NAME' for the worker";
     Err(Failure::usage(message, hint))
@@ -133,7 +129,7 @@ fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure>
         }
     };
     // A proposal has a goal in words of its own, and a pattern has none.
-    if flags.draft.is_none() || flags.pattern.is_some() {
+    if !flags.has_draft() || flags.pattern.is_some() {
         put(|objective| &mut objective.goal, &flags.goal);
     }
     put(|objective| &mut objective.raw_input, &flags.goal);
@@ -144,7 +140,7 @@ fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure>
     objective.clarifications = Clarification::added(all.as_ref(), &flags.clarifications);
     for check in &flags.check {
         // A proposal may have it already.
-        if flags.draft.is_none() || !has_check(&plan.objective, check) {
+        if !flags.has_draft() || !has_check(&plan.objective, check) {
             plan.add_check(check);
         }
     }
@@ -168,8 +164,7 @@ fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure>
 }
 
 fn has_check(objective: &Objective, command: &str) -> bool {
-    let leaves = objective.base_case.iter().flat_map(Check::leaves);
-    let mut leaves = leaves.filter_map(Check::leaf);
+    let mut leaves = objective.base_case.iter().flat_map(Check::leaves).filter_map(Check::leaf);
     leaves.any(|leaf| matches!(leaf, Leaf::Command(leaf) if leaf.command == command))
 }
 
@@ -200,8 +195,8 @@ pub(super) fn patterns() -> String {
     PATTERNS.iter().map(line).collect::<String>() + example
 }
 
-/// Takes the plan of the named pattern as a draft; flags come over it.
-pub(super) fn take_pattern(flags: &mut AlignArgs, name: &str) -> Result<(), Failure> {
+/// The plan of the named pattern.
+pub(super) fn pattern(name: &str) -> Result<PlanText, Failure> {
     let Some((_, text)) = PATTERNS.iter().find(|(one, _)| *one == name) else {
         let names = PATTERNS.map(|(name, _)| name);
         let near = did_you_mean(name, names.iter().copied());
@@ -210,10 +205,7 @@ pub(super) fn take_pattern(flags: &mut AlignArgs, name: &str) -> Result<(), Fail
         let hint = format!("one of {}; descent align --pattern shows them", names.join(", "));
         return Err(Failure::usage(message, hint));
     };
-    flags.draft = Some(DraftText::Proposed(PlanFile {
-        name: PathBuf::from(format!("pattern {name}")),
-        bytes: text.as_bytes().to_vec(),
-        notation: Notation::Yaml,
-    }));
-    Ok(())
+    let name = PathBuf::from(format!("pattern {name}"));
+    let file = PlanFile { name, bytes: text.as_bytes().to_vec(), notation: Notation::Yaml };
+    Ok(PlanText { file, from: PlanOrigin::Pattern })
 }

@@ -4,7 +4,7 @@
 use std::{ffi::OsString, time::Duration};
 
 use descent_core::{
-    change::Steering,
+    change::{Answer, Steering},
     id::{AtomId, AttemptId},
     state::objective::RequestKind,
     verdict::assertions,
@@ -21,7 +21,7 @@ use crate::cli::{
 use crate::render::watch::{PASTED, Screen, Theme, draw, draw_page};
 use descent_engine::ops::{
     self,
-    steer::{AnswerRequest, SteeringOrder},
+    steer::SteeringOrder,
     stop::{StopOutcome, StopRequest},
     watch::{Lookout, WatchReport, newest_attempt, output_tail},
 };
@@ -373,8 +373,8 @@ fn guide(
         SteeringOrder { steering: Steering::Guide(words), atoms: vec![atom.clone()], reason: None };
     let client = context.silent_client();
     Ok(match ops::steer::steer(&client, store, &order)? {
-        Ok(_) => format!("{atom} is told in every further attempt"),
-        Err(_) => UNCHANGED.to_owned(),
+        Some(_) => format!("{atom} is told in every further attempt"),
+        None => UNCHANGED.to_owned(),
     })
 }
 
@@ -391,8 +391,8 @@ fn confirm(
     let Some(assertion) = all.iter().find(|one| one.is_called(name)) else {
         return Ok(format!("no assertion is called {name} any more"));
     };
-    let request = AnswerRequest { assertion, holds, reason: None };
+    let answer = Answer { assertion, holds, on: None, reason: None };
     let word = if holds { "confirmed" } else { "denied" };
-    let is_news = ops::steer::confirm(&client, store, loaded, &request)?.is_ok();
+    let is_news = ops::steer::confirm(&client, store, loaded, &answer)?.is_ok();
     Ok(format!("{word}{}: {name}", if is_news { "" } else { " already" }))
 }

@@ -1,6 +1,6 @@
 //! The differences of two states, kind by kind. A difference of no kind decides nothing.
 
-use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
+use alloc::{borrow::Cow, collections::BTreeSet, string::String, sync::Arc, vec::Vec};
 
 use super::ConstraintChange;
 use crate::{
@@ -35,18 +35,14 @@ pub(super) fn constraints(before: &State, after: &State) -> Vec<ConstraintChange
 pub(super) fn bindings(before: &State, after: &State) -> Vec<(AtomId, Option<Arc<Binding>>)> {
     let ids = after.bindings.keys().chain(before.bindings.keys());
     let ids: BTreeSet<&AtomId> = ids.collect();
-    let changed = ids.into_iter().filter_map(|id| {
-        let (old, new) = (before.bindings.get(id), after.bindings.get(id));
-        let is_same = match (old, new) {
-            (None, None) => true,
-            (Some(old), Some(new)) => {
-                Arc::ptr_eq(old, new) || old.result_digest() == new.result_digest()
-            }
-            (None, Some(_)) | (Some(_), None) => false,
-        };
-        (!is_same).then(|| (id.clone(), new.cloned()))
-    });
-    changed.collect()
+    let is_other = |id: &&AtomId| match (before.bindings.get(*id), after.bindings.get(*id)) {
+        (Some(old), Some(new)) => {
+            !Arc::ptr_eq(old, new) && old.result_digest() != new.result_digest()
+        }
+        (old, new) => old.is_some() != new.is_some(),
+    };
+    let changed = ids.into_iter().filter(is_other);
+    changed.map(|id| (id.clone(), after.bindings.get(id).cloned())).collect()
 }
 
 /// The words to tasks that stand in both.
@@ -65,10 +61,7 @@ pub(super) fn graph(before: &State, after: &State) -> Vec<AtomId> {
     let (old, new) = (before.all_atoms(), after.all_atoms());
     let ids: BTreeSet<&AtomId> = old.keys().chain(new.keys()).copied().collect();
     let is_other = |id: &&AtomId| match (old.get(*id), new.get(*id)) {
-        (Some(was), Some(is)) => {
-            let is_same = || shape(was) == shape(is) && was.selected() == is.selected();
-            !Arc::ptr_eq(was, is) && !is_same()
-        }
+        (Some(was), Some(is)) => !Arc::ptr_eq(was, is) && shape(was) != shape(is),
         _ => true,
     };
     ids.into_iter().filter(is_other).cloned().collect()
@@ -91,17 +84,13 @@ pub(super) fn other_keys(was: &Atom, is: &Atom) -> bool {
 
 /// Everything of an atom that decides, but for a person's words to it.
 fn shape(atom: &Atom) -> impl PartialEq + '_ {
-    let has_words = |atom: &Atom| atom.task().is_some_and(|task| !task.spec.guidance.is_empty());
-    let digest = if has_words(atom) {
-        let mut bare = atom.clone();
-        if let Some(task) = bare.task_mut() {
-            Arc::make_mut(&mut task.spec).guidance.clear();
-        }
-        bare.spec_digest()
-    } else {
-        atom.spec_digest()
-    };
-    (digest, &atom.depends_on, atom.kids())
+    let mut bare = Cow::Borrowed(atom);
+    if atom.task().is_some_and(|task| !task.spec.guidance.is_empty())
+        && let Some(task) = bare.to_mut().task_mut()
+    {
+        Arc::make_mut(&mut task.spec).guidance.clear();
+    }
+    (bare.spec_digest(), &atom.depends_on, atom.kids(), atom.selected())
 }
 
 pub(super) fn statuses(before: &State, after: &State) -> Vec<(AtomId, AtomStatus)> {

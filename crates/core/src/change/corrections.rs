@@ -8,6 +8,7 @@ use alloc::{
     sync::Arc,
     vec::Vec,
 };
+use core::borrow::Borrow;
 
 use super::lost_lines;
 use crate::{
@@ -90,8 +91,8 @@ pub(super) fn results(before: &State, after: &State, ids: &[&AtomId]) -> Vec<Str
     skipped.chain(shown).chain(more).collect()
 }
 
-fn names(ids: &[&AtomId]) -> String {
-    let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
+pub(super) fn names<I: Borrow<AtomId>>(ids: &[I]) -> String {
+    let ids: Vec<&str> = ids.iter().map(|id| id.borrow().as_str()).collect();
     ids.join(", ")
 }
 
@@ -105,16 +106,12 @@ pub(super) fn doubt_entries(state: &State) -> Vec<Arc<Entry>> {
     state.trail.iter().filter(is_of).cloned().collect()
 }
 
-fn is_resolved(state: &State, attempt: &AttemptId) -> bool {
-    let mut corrections = state.corrections.iter();
-    corrections.any(|one| one.data.attempt.as_ref() == Some(attempt))
-}
-
 /// Unanswered doubts of atoms that were taken out while their effect was under way.
 pub(super) fn absent_doubts(state: &State) -> Vec<(AtomId, AttemptId)> {
     let all = state.all_atoms();
     let is_open = |(atom, attempt): &(AtomId, AttemptId)| {
-        !all.contains_key(atom) && !is_resolved(state, attempt)
+        let mut answered = state.corrections.iter().filter_map(|one| one.data.attempt.as_ref());
+        !all.contains_key(atom) && !answered.any(|one| one == attempt)
     };
     let doubts = state.trail.iter().filter_map(|entry| doubt_of(entry));
     let doubts = doubts.map(|doubt| (doubt.atom.clone(), doubt.attempt.clone()));

@@ -7,7 +7,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Adoption, Change, ChangeRefusal, between, corrections, kinds::atom_mut, lost_lines};
+use super::{Adoption, Change, ChangeRefusal, between, corrections, kinds::task_mut, lost_lines};
 use crate::{
     event::Event,
     graph::{Graph, Ix, active},
@@ -68,8 +68,7 @@ impl<'d> Draft<'d> {
     /// Notes what follows for these atoms, unless there are none.
     pub(super) fn follows_for(&mut self, what: &str, ids: &[AtomId]) {
         if !ids.is_empty() {
-            let ids: Vec<&str> = ids.iter().map(AtomId::as_str).collect();
-            self.effects.push(alloc::format!("{what}: {}", ids.join(", ")));
+            self.effects.push(alloc::format!("{what}: {}", corrections::names(ids)));
         }
     }
 
@@ -97,13 +96,12 @@ impl<'d> Draft<'d> {
         })
     }
 
-    /// Adds one correction that names atoms, each list after its words, unless there are none.
-    pub(super) fn correct_atoms(&mut self, kind: CorrectionType, lists: &[(&str, Vec<&AtomId>)]) {
-        self.correct_all(kind, corrections::lists(lists));
-    }
-
     /// Adds one correction with all of these texts, unless there are none.
-    fn correct_all(&mut self, kind: CorrectionType, texts: impl IntoIterator<Item = String>) {
+    pub(super) fn correct_all(
+        &mut self,
+        kind: CorrectionType,
+        texts: impl IntoIterator<Item = String>,
+    ) {
         let text = texts.into_iter().collect::<Vec<String>>().join("; ");
         if !text.is_empty() {
             self.correct(kind, text);
@@ -121,9 +119,7 @@ impl<'d> Draft<'d> {
 
     /// The descriptions of all corrections.
     pub(super) fn description(&self) -> String {
-        let corrections = self.corrections.iter();
-        let texts = corrections.filter_map(|one| one.description.as_deref());
-        texts.collect::<Vec<&str>>().join("; ")
+        described(&self.corrections)
     }
 
     /// Draws the consequences of everything that a person changed since `before`, kind by kind: a consequence may be a
@@ -234,8 +230,7 @@ impl<'d> Draft<'d> {
         };
         let kind = Some(CorrectionType::DagAdjustment);
         if new.iter().any(|one| one.kind == kind) {
-            let texts = new.iter().filter_map(|one| one.description.as_deref());
-            let description = texts.collect::<Vec<&str>>().join("; ");
+            let description = described(new);
             let kind = EntryKind::UserCorrection(UserCorrectionEntry { description });
             let (serial, pass) = (self.state.serial.0, self.state.run.pass);
             let n = Entry::next(&self.state.trail);
@@ -320,11 +315,8 @@ impl<'d> Draft<'d> {
     /// A person looked at the atom and changed it, its result, or what is said to it.
     pub(super) fn take_mark(&mut self, id: &AtomId) {
         let task = self.state.atom(id).and_then(|atom| atom.task());
-        if task.is_none_or(|task| task.attention.is_none()) {
-            return;
-        }
-        if let Ok(atom) = atom_mut(&mut self.state, id)
-            && let Some(task) = atom.task_mut()
+        if task.is_some_and(|task| task.attention.is_some())
+            && let Some(task) = task_mut(&mut self.state, id)
         {
             task.attention = None;
         }
@@ -390,8 +382,8 @@ impl<'d> Draft<'d> {
                 }
             }
         }
-        let lists = [("to be tried again:", opened), ("in doubt:", asked)];
-        self.correct_atoms(CorrectionType::Resolution, &lists);
+        let lists = corrections::lists(&[("to be tried again:", opened), ("in doubt:", asked)]);
+        self.correct_all(CorrectionType::Resolution, lists);
     }
 
     /// Puts the effect of a result in doubt, whose atom is open or gone now. Without a context no attempt made it.
@@ -456,6 +448,11 @@ impl<'d> Draft<'d> {
             events: Vec::from([Event::Corrected { kind, what, effects, lost: lost_lines }]),
         }
     }
+}
+
+fn described(corrections: &[CorrectionRecord]) -> String {
+    let texts = corrections.iter().filter_map(|one| one.description.as_deref());
+    texts.collect::<Vec<&str>>().join("; ")
 }
 
 /// Drops the ratings of a state with its question to a judge; the words for it, if there were ratings.

@@ -54,6 +54,10 @@ pub fn adopt(
 
 /// Describes an edit that no correction stands for: a request, a remark, a summary, a count.
 fn describe_text(before: Option<&State>, after: &State, saved_again: Option<Serial>) -> String {
+    let requests = |state: &State| {
+        let control = &state.control;
+        (control.stop_requested, control.redirect_requested)
+    };
     if before.is_some_and(|before| requests(before) != requests(after)) {
         return "a request by hand".to_string();
     }
@@ -72,12 +76,6 @@ fn describe_text(before: Option<&State>, after: &State, saved_again: Option<Seri
 
 /// The words for an edit without a difference.
 const AS_WRITTEN: &str = "how the file is written, and nothing else";
-
-/// The flags by which a person requests something of the loop.
-fn requests(state: &State) -> (bool, bool) {
-    let control = &state.control;
-    (control.stop_requested, control.redirect_requested)
-}
 
 impl Draft<'_> {
     /// Gives and takes the results that a status asks for. Returns the tasks that are to be tried again.

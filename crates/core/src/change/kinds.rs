@@ -10,7 +10,7 @@ use crate::{
     event::Event,
     id::{AtomId, CommitId, TreeId},
     state::{
-        Atom, Constraints, CorrectionRecord, StartedFrom, State,
+        Atom, Constraints, CorrectionRecord, StartedFrom, State, Task,
         encode::ChangeSet,
         fields::Findings,
         law::BlockedRecord,
@@ -131,8 +131,6 @@ pub enum ChangeRefusal {
     WorkspaceIsFixed,
     #[error("constraints that were read cannot be read again")]
     Unreadable,
-    #[error("no atom is named {0}")]
-    NoAtom(AtomId),
     /// These have failed, and could be named.
     #[error("no atom asks for guidance")]
     NobodyAsks(Vec<AtomId>),
@@ -188,17 +186,16 @@ pub(super) fn put_atom(state: &mut State, id: &AtomId, atom: &Arc<Atom>) {
 }
 
 /// An atom where it stands: by itself, or in its result.
-pub(super) fn atom_mut<'s>(
-    state: &'s mut State,
-    id: &AtomId,
-) -> Result<&'s mut Atom, ChangeRefusal> {
+pub(super) fn atom_mut<'s>(state: &'s mut State, id: &AtomId) -> Option<&'s mut Atom> {
     if let Some(atom) = state.atoms.get_mut(id) {
-        return Ok(Arc::make_mut(atom));
+        return Some(Arc::make_mut(atom));
     }
-    match state.bindings.get_mut(id) {
-        Some(binding) => Ok(Arc::make_mut(&mut Arc::make_mut(binding).of)),
-        None => Err(ChangeRefusal::NoAtom(id.clone())),
-    }
+    let binding = state.bindings.get_mut(id)?;
+    Some(Arc::make_mut(&mut Arc::make_mut(binding).of))
+}
+
+pub(super) fn task_mut<'s>(state: &'s mut State, id: &AtomId) -> Option<&'s mut Task> {
+    atom_mut(state, id)?.task_mut()
 }
 
 /// Puts the run on that start. The tree is the start's until the loop has rebuilt it.

@@ -11,9 +11,9 @@ pub(super) mod plan;
 mod run;
 mod tree;
 
-use alloc::{collections::BTreeSet, string::ToString, sync::Arc, vec::Vec};
+use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
-use graph::AtomEntry;
+pub(super) use graph::AtomEntry;
 use tree::{Rule, Trees};
 
 use crate::{
@@ -243,14 +243,12 @@ fn missing(state: &State) -> BTreeSet<AtomId> {
 /// Takes the committed graph whole, and reports all differences of the edit.
 fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome) {
     let base = sides.base.unwrap_or(sides.ours);
-    let node = |state: &State, id: &AtomId| state.atom(id).map(|atom| atom.node());
+    let at = |id: &AtomId| doc::pointer_push("/work_graph/atoms", id.as_str());
     for (id, edited) in sides.theirs.all_atoms() {
         let edited = edited.node();
-        if node(base, id).as_ref() != Some(&edited)
-            && node(sides.ours, id).as_ref() != Some(&edited)
-        {
-            let at = doc::pointer_push("/work_graph/atoms", id.as_str());
-            trees.program(&at, Some(edited));
+        let is_known = |state: &State| state.atom(id).is_some_and(|it| it.node() == edited);
+        if !is_known(base) && !is_known(sides.ours) {
+            trees.program(&at(id), Some(edited));
         }
     }
     for (id, binding) in sides.theirs.bindings.iter() {
@@ -260,11 +258,9 @@ fn graph_of_ours(sides: &Sides<'_>, trees: &mut Trees, merged: &mut MergeOutcome
             trees.program(&doc::pointer_push("/bindings", id.as_str()), Some(edited));
         }
     }
-    for id in base.all_atoms().into_keys() {
-        if sides.theirs.atom(id).is_none() {
-            trees.program(&doc::pointer_push("/work_graph/atoms", &id.to_string()), None);
-        }
-    }
+    let all = base.all_atoms().into_keys();
+    let gone = all.filter(|id| sides.theirs.atom(id).is_none());
+    gone.for_each(|id| trees.program(&at(id), None));
     merged.removed.clear();
     merged.state.atoms.clone_from(&sides.ours.atoms);
     merged.state.bindings.clone_from(&sides.ours.bindings);

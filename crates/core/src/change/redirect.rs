@@ -18,7 +18,7 @@ use crate::{
     graph::validate,
     id::{AtomId, UnixMillis},
     plan as agreement,
-    proposal::{self, Clarification, OpenQuestion},
+    proposal::{self, Clarification, ProposalReading},
     state::{
         Atom, AtomStatus, Binding, Objective, StartedFrom, State,
         binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
@@ -115,22 +115,10 @@ impl Redirect {
     }
 }
 
-/// A change that an agent proposes, and asks about.
-#[derive(Debug)]
-pub struct ProposedRedirect {
-    /// Without its atoms.
-    pub redirect: Redirect,
-    /// New atoms, in the form of a plan without an objective.
-    pub atoms: Option<Node>,
-    pub questions: Vec<OpenQuestion>,
-}
-
-impl ProposedRedirect {
-    /// Reads an answer. `may_ask` tells whether its questions are heeded.
-    ///
-    /// # Errors
-    /// Every fault of the form, in words that its author can mend it by.
-    pub fn read(answer: &Node, may_ask: bool) -> Result<Self, Vec<String>> {
+impl Redirect {
+    /// Reads a proposed change, without its atoms: these are in the form of a plan without an objective. `may_ask` tells
+    /// whether its questions are heeded.
+    pub fn proposed(answer: &Node, may_ask: bool) -> ProposalReading<(Self, Option<Node>)> {
         let ((redirect, atoms), questions) = proposal::read(answer, may_ask, |fields| {
             let ids = |texts: Vec<String>| texts.into_iter().map(AtomId::new).collect();
             let atoms = proposal::atoms(fields);
@@ -153,7 +141,7 @@ impl ProposedRedirect {
             return Err(Vec::from(["it changes nothing, and asks nothing".to_owned()]));
         }
         let atoms = atoms.map(|graph| Node::object(Vec::from([("work_graph", graph)])));
-        Ok(Self { redirect, atoms, questions })
+        Ok(((redirect, atoms), questions))
     }
 }
 
@@ -293,12 +281,8 @@ impl Reading<'_> {
             if state.bindings.contains_key(id) && !self.change.removed.contains(id) {
                 self.take_result(id);
             } else if let Some(atom) = self.atom(id) {
-                let hint = match atom.task() {
-                    Some(_) => {
-                        "descent redirect --retry tries an atom again that failed".to_owned()
-                    }
-                    None => below(id),
-                };
+                let of_task = "descent redirect --retry tries an atom again that failed";
+                let hint = atom.task().map_or_else(|| below(id), |_| of_task.to_owned());
                 let message = format!("{id} has no result");
                 self.fault("not-resolved", &place(id), message, Some(&hint));
             }
@@ -314,9 +298,8 @@ impl Reading<'_> {
                 }
                 None => {
                     let bytes = text.len();
-                    let message = format!(
-                        "the result of {id} has {bytes} bytes, the limit is {VALUE_BYTES_MAX}"
-                    );
+                    let limit = format!("the limit is {VALUE_BYTES_MAX}");
+                    let message = format!("the result of {id} has {bytes} bytes, {limit}");
                     let hint = "put it into a file of the project, and name that file";
                     let at = doc::pointer_push("/bindings", id.as_str());
                     self.fault("too-large", &at, message, Some(hint));
@@ -331,29 +314,17 @@ impl Reading<'_> {
             let Some(atom) = self.atom(id) else {
                 continue;
             };
-            let refused = if self.state.bindings.contains_key(id) {
+            if self.state.bindings.contains_key(id) {
                 let hint = format!("descent redirect --forget {id} makes it again");
-                Some((format!("{id} is solved"), hint))
+                self.fault("not-failed", &place(id), format!("{id} is solved"), Some(&hint));
+            } else if atom.task().is_none() {
+                let message = format!("{id} is a group, and does not fail itself");
+                self.fault("not-failed", &place(id), message, Some(&below(id)));
             } else {
-                match atom.task().map(|task| &task.status) {
-                    None => {
-                        let message = format!("{id} is a group, and does not fail itself");
-                        Some((message, below(id)))
-                    }
-                    Some(AtomStatus::InDoubt(attempt)) => {
-                        let hint =
-                            format!("descent confirm {attempt}, with --no if it did not happen");
-                        let message = format!("the effect of {id} is in doubt");
-                        Some((message, hint))
-                    }
-                    Some(_) => None,
+                match in_doubt(self.state, id) {
+                    Some(fault) => self.faults.push(fault),
+                    None => self.change.retried.push(id.clone()),
                 }
-            };
-            match refused {
-                Some((message, hint)) => {
-                    self.fault("not-failed", &place(id), message, Some(&hint));
-                }
-                None => self.change.retried.push(id.clone()),
             }
         }
     }
@@ -418,6 +389,17 @@ pub(super) fn binding(
         read_as: Vec::new(),
         ..earlier.unwrap_or_else(|| Binding { of: atom, ..Binding::default() })
     })
+}
+
+/// The fault of an atom whose effect may have happened: a person tells that first.
+pub(super) fn in_doubt(state: &State, id: &AtomId) -> Option<Fault> {
+    let task = state.atoms.get(id).and_then(|atom| atom.task())?;
+    let AtomStatus::InDoubt(attempt) = &task.status else {
+        return None;
+    };
+    let message = format!("the effect of {id} is in doubt");
+    let hint = format!("descent confirm {attempt}, with --no if it did not happen");
+    Some(Fault::at("in-doubt", &place(id), message, Some(&hint)))
 }
 
 /// The fault of a name that nothing has, with the nearest one.

@@ -5,7 +5,10 @@
 
 use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
 
-use super::draft::{Draft, GRAPH_REOPENED};
+use super::{
+    corrections::{lists, names},
+    draft::{Draft, GRAPH_REOPENED},
+};
 use crate::{
     id::{AtomId, CommitId},
     state::{
@@ -99,11 +102,9 @@ impl Draft<'_> {
         if has_results {
             self.follows(GRAPH_REOPENED);
         }
-        let texts = said.iter().map(|(words, ids)| {
-            let ids: Vec<&str> = ids.iter().map(|id| id.as_str()).collect();
-            alloc::format!("{}: {words}", ids.join(", "))
-        });
-        let text = texts.collect::<Vec<String>>().join("; ");
+        let text =
+            |(words, ids): (&String, &Vec<&AtomId>)| alloc::format!("{}: {words}", names(ids));
+        let text = said.iter().map(text).collect::<Vec<String>>().join("; ");
         self.correct(CorrectionType::Guidance, text);
     }
 
@@ -115,6 +116,10 @@ impl Draft<'_> {
             let Some(task) = atom.and_then(|atom| Arc::make_mut(atom).task_mut()) else {
                 return false;
             };
+            // A person is still asked about a doubt.
+            if matches!(task.status, AtomStatus::InDoubt(_)) {
+                return false;
+            }
             let has_failed = task.tries.iter().any(Try::has_failed)
                 || matches!(task.status, AtomStatus::NeedsGuidance);
             let was = core::mem::replace(&mut task.status, AtomStatus::Pending);
@@ -122,8 +127,8 @@ impl Draft<'_> {
             has_failed
         });
         let known = self.corrections();
-        let lists = [("to be tried again:", retried.iter().collect())];
-        self.correct_atoms(CorrectionType::Resolution, &lists);
+        let texts = lists(&[("to be tried again:", retried.iter().collect())]);
+        self.correct_all(CorrectionType::Resolution, texts);
         if is_alone {
             self.count_pass(known);
         }
@@ -180,17 +185,6 @@ pub(super) fn is_other_start(before: &State, after: &State) -> bool {
     both.is_some_and(|(before, after)| before.commit != after.commit)
 }
 
-const ALL_OPEN: &str = "every failed atom is open again, and no selection counts as refuted";
-
-/// Takes the refutations out of the trail: they are true of their own start alone. Returns whether there were any.
-pub(super) fn forget_refutations(state: &mut State) -> bool {
-    let is_refuted = state.trail.iter().any(|entry| entry.refuted().is_some());
-    if is_refuted {
-        state.trail.retain(|entry| entry.refuted().is_none());
-    }
-    is_refuted
-}
-
 impl Draft<'_> {
     pub(super) fn start_changed(&mut self, before: &State) {
         if !is_other_start(before, &self.state) {
@@ -200,10 +194,7 @@ impl Draft<'_> {
         let earlier = start.map(|start| start.commit.clone());
         let carried = "what is solved is carried onto the new start where it applies, and made again where not";
         self.follows(carried);
-        let has_refuted = forget_refutations(&mut self.state);
-        if self.reopen_failed(|_, _| true) || has_refuted {
-            self.follows(ALL_OPEN);
-        }
+        self.reopen_all();
         let outside = self.move_records(earlier.as_ref());
         self.follows_for("not made again, for it happened outside", &outside);
         let (from, to) = (short(before), short(&self.state));
@@ -217,9 +208,18 @@ impl Draft<'_> {
         if old.setup == new.setup && old.link == new.link && old.env == new.env {
             return;
         }
-        let has_refuted = forget_refutations(&mut self.state);
+        self.reopen_all();
+    }
+
+    /// Opens every failed atom, and takes the refutations out of the trail: both are true of earlier trees alone.
+    fn reopen_all(&mut self) {
+        let trail = &mut self.state.trail;
+        let has_refuted = trail.iter().any(|entry| entry.refuted().is_some());
+        if has_refuted {
+            trail.retain(|entry| entry.refuted().is_none());
+        }
         if self.reopen_failed(|_, _| true) || has_refuted {
-            self.follows(ALL_OPEN);
+            self.follows("every failed atom is open again, and no selection counts as refuted");
         }
     }
 

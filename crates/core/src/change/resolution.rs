@@ -9,13 +9,13 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Answer, ChangeRefusal, Resolution, draft::Draft, kinds::atom_mut};
+use super::{Answer, ChangeRefusal, Resolution, draft::Draft, kinds::task_mut};
 use crate::{
     doc::Node,
     id::{AtomId, AttemptId},
     measure,
     state::{
-        AtomStatus, Binding, CorrectionRecord, Extra, State, Task, TryEnd, Workspace,
+        AtomStatus, Binding, CorrectionRecord, Extra, TryEnd, Workspace,
         binding::SUMMARY_CHARS_MAX,
         fields::Writer,
         record::{Choices, CorrectionType},
@@ -68,10 +68,6 @@ fn settle(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &s
     }
 }
 
-fn task_mut<'s>(state: &'s mut State, atom: &AtomId) -> Option<&'s mut Task> {
-    atom_mut(state, atom).ok()?.task_mut()
-}
-
 /// Binds the result in the context that the attempt was started in. It is counted like an attempt that the loop saw
 /// succeed. Gives whether it is bound: otherwise it is kept for when its context is in force.
 fn bind(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str) -> bool {
@@ -103,7 +99,7 @@ fn bind(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str
     let mut binding = Binding {
         summary: summary.chars().take(SUMMARY_CHARS_MAX).collect(),
         evidence: Vec::from([evidence]),
-        context: Some(context),
+        context: Some(context.clone()),
         inputs: is_in_force.then_some(inputs),
         attempts: tried.attempts,
         by: if is_action { "action" } else { "worker" }.to_string(),
@@ -124,11 +120,7 @@ fn bind(draft: &mut Draft<'_>, attempt: &AttemptId, atom: &AtomId, summary: &str
             state.bindings.insert(atom.clone(), Arc::new(binding));
         }
     } else if let Some(task) = task_mut(state, atom) {
-        let context = binding.context.clone();
-        let mut tries = task.tries.iter_mut();
-        if let Some(tried) = tries.find(|tried| Some(&tried.context) == context.as_ref()) {
-            tried.ended = Some(TryEnd::Parked(Arc::new(binding)));
-        }
+        task.tried_mut(&context, &chosen).ended = Some(TryEnd::Parked(Arc::new(binding)));
     }
     is_in_force
 }

@@ -8,7 +8,7 @@ use super::{
     Adoption, Change, ChangeRefusal, Redirect,
     draft::Draft,
     drawn,
-    redirect::{check, no_such_atom, place},
+    redirect::{check, in_doubt, no_such_atom, place},
 };
 use crate::{
     doc::Fault,
@@ -52,16 +52,11 @@ pub fn steer(
         Steering::Guide(words) => guidance(before, words, &targets),
         Steering::Skip => {
             let text = reason.map_or_else(|| SKIPPED.to_owned(), |why| format!("{SKIPPED}: {why}"));
-            let result = |atom: AtomId| (atom, text.clone());
-            let redirect = Redirect {
-                results: targets.into_iter().map(result).collect(),
-                ..Redirect::default()
-            };
-            redirect.change(before, &draft.at)
+            let results = targets.into_iter().map(|atom| (atom, text.clone())).collect();
+            Redirect { results, ..Redirect::default() }.change(before, &draft.at)
         }
         Steering::Retry => {
-            let redirect = Redirect { retried: targets, ..Redirect::default() };
-            redirect.change(before, &draft.at)
+            Redirect { retried: targets, ..Redirect::default() }.change(before, &draft.at)
         }
     };
     let change = change.map_err(ChangeRefusal::Invalid)?;
@@ -102,7 +97,9 @@ fn named(
             continue;
         };
         let below = open_tasks(world, x);
-        if below.is_empty() && !is_skipped(state, id, steering) {
+        let is_skip = matches!(steering, Steering::Skip);
+        let is_skipped = is_skip && state.bindings.get(id).is_some_and(|one| one.is_skip());
+        if below.is_empty() && !is_skipped {
             faults.push(not_open(world, x));
         }
         faults.extend(below.iter().filter_map(|id| in_doubt(state, id)));
@@ -125,23 +122,6 @@ fn not_open(world: &World, x: Ix) -> Fault {
         (format!("{id} is solved"), format!("descent redirect --forget {id} makes it again"))
     };
     Fault::at("not-open", &place(id), message, Some(&hint))
-}
-
-/// The fault of an atom whose effect may have happened: a person tells that first.
-fn in_doubt(state: &State, id: &AtomId) -> Option<Fault> {
-    let task = state.atoms.get(id).and_then(|atom| atom.task())?;
-    let AtomStatus::InDoubt(attempt) = &task.status else {
-        return None;
-    };
-    let message = format!("the effect of {id} is in doubt");
-    let hint = format!("descent confirm {attempt}, with --no if it did not happen");
-    Some(Fault::at("in-doubt", &place(id), message, Some(&hint)))
-}
-
-/// Whether that atom is skipped already.
-fn is_skipped(state: &State, id: &AtomId, steering: Steering<'_>) -> bool {
-    matches!(steering, Steering::Skip)
-        && state.bindings.get(id).is_some_and(|result| result.is_skip())
 }
 
 /// The atom itself, or the live tasks below it.

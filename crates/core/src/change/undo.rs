@@ -9,7 +9,8 @@ use alloc::{collections::BTreeSet, format, sync::Arc, vec::Vec};
 use super::{
     ChangeRefusal, EarlierState, corrections,
     draft::{Draft, FLIGHT_ENDS},
-    kinds::atom_mut,
+    kinds::{atom_mut, task_mut},
+    merge::AtomEntry,
     reopen,
 };
 use crate::{
@@ -108,6 +109,11 @@ impl Undo<'_, '_> {
         start.filter(|start| (self.has_commit)(&start.commit))
     }
 
+    /// Whether git lost the start: no tree of it is gone back to.
+    fn has_lost_start(&self) -> bool {
+        reopen::is_other_start(self.now, self.then) && self.earlier_start().is_none()
+    }
+
     fn graph(&mut self) {
         let then = self.then;
         self.draft.state.atoms.clone_from(&then.atoms);
@@ -116,25 +122,15 @@ impl Undo<'_, '_> {
         self.draft.state.plan.clone_from(&then.plan);
         let order = atom_order::woven(&then.settled_order(), &self.now.settled_order());
         self.draft.state.order = Arc::new(order);
-        let ids: Vec<AtomId> = then.all_atoms().into_keys().cloned().collect();
-        for id in ids {
-            let interruptions = |state: &State| Some(state.atom(&id)?.task()?.interruptions);
-            let (Some(now), Some(then)) = (interruptions(self.now), interruptions(then)) else {
-                continue;
-            };
-            if now > then {
-                self.change(&id, |atom| {
-                    if let Some(task) = atom.task_mut() {
-                        task.interruptions = now;
-                    }
-                });
+        for (id, old) in then.all_atoms() {
+            let interruptions = |atom: &Arc<Atom>| atom.task().map(|task| task.interruptions);
+            let now = self.now.atom(id).and_then(interruptions);
+            if let (Some(now), Some(then)) = (now, interruptions(old))
+                && now > then
+                && let Some(task) = task_mut(&mut self.draft.state, id)
+            {
+                task.interruptions = now;
             }
-        }
-    }
-
-    fn change(&mut self, id: &AtomId, change: impl FnOnce(&mut Atom)) {
-        if let Ok(atom) = atom_mut(&mut self.draft.state, id) {
-            change(atom);
         }
     }
 
@@ -209,17 +205,11 @@ impl Undo<'_, '_> {
 
     /// Takes the present record, at the earlier place in the graph.
     fn keep(&mut self, id: &AtomId, old: &Atom) {
-        let now = self.now;
-        self.draft.state.atoms.remove(id);
-        self.draft.state.bindings.remove(id);
-        if let Some(atom) = now.atoms.get(id) {
-            self.draft.state.atoms.insert(id.clone(), Arc::clone(atom));
+        let state = &mut self.draft.state;
+        AtomEntry::of(self.now, id).into_iter().for_each(|entry| entry.place(id, state));
+        if let Some(atom) = atom_mut(state, id) {
+            atom.depends_on.clone_from(&old.depends_on);
         }
-        if let Some(binding) = now.bindings.get(id) {
-            self.draft.state.bindings.insert(id.clone(), Arc::clone(binding));
-        }
-        let depends_on = old.depends_on.clone();
-        self.change(id, |atom| atom.depends_on = depends_on);
     }
 
     /// Makes results again that git has swept away.
@@ -257,9 +247,12 @@ impl Undo<'_, '_> {
         let mut run: Run = (*self.draft.state.run).clone();
         run.epoch = Epoch(run.epoch.0 + 1);
         run.pass += 1;
-        let (outside, flying): (Vec<Intent>, Vec<Intent>) = core::mem::take(&mut run.in_flight)
-            .into_iter()
-            .partition(|intent| self.stays_in_flight(intent));
+        let (outside, flying): (Vec<Intent>, Vec<Intent>) =
+            core::mem::take(&mut run.in_flight).into_iter().partition(|intent| {
+                // An attempt whose effect may have happened goes on: else nobody would know whether it did.
+                let is_there = self.draft.state.atoms.contains_key(&intent.atom);
+                intent.effect.is_once_only() && is_there
+            });
         run.in_flight = outside;
         // Nobody saw their end: what was reserved counts.
         for intent in &flying {
@@ -278,24 +271,23 @@ impl Undo<'_, '_> {
         self.draft.state.run = Arc::new(run);
         self.draft.grant_anew();
         self.draft.measure();
-        self.tell();
+        let outside = "what these did outside of the tree is not taken back";
+        self.draft.follows_for(outside, &self.outside);
+        let lost = "open again, for git no longer holds their results";
+        self.draft.follows_for(lost, &self.lost);
+        self.draft.follows("what is spent stays spent; what is left is counted anew");
     }
 
     /// Verdicts are true of their own base case and start. A tree with a result that is undone is not to be delivered.
     fn verdicts(&self, run: &mut Run) {
         run.delivered = None;
         run.verdicts.clone_from(&self.then.run.verdicts);
-        if reopen::is_other_start(self.now, self.then) && self.earlier_start().is_none() {
+        if self.has_lost_start() {
             run.verdicts = Default::default();
         }
         if self.draft.state.objective.base_case != self.now.objective.base_case {
             run.agreed = None;
         }
-    }
-
-    /// An attempt whose effect may have happened goes on to its end: else nobody would know whether it did.
-    fn stays_in_flight(&self, intent: &Intent) -> bool {
-        intent.effect.is_once_only() && self.draft.state.atoms.contains_key(&intent.atom)
     }
 
     /// Takes the earlier tree, if git still holds it and nothing else must stay. Otherwise the loop builds a tree from
@@ -314,13 +306,12 @@ impl Undo<'_, '_> {
             run.started_from = Some(start.clone());
         }
         let start = || run.started_from.as_ref().map(|start| start.commit.clone());
-        // A tree of a start that git lost is not gone back to.
-        let is_lost = reopen::is_other_start(self.now, self.then) && self.earlier_start().is_none();
         let head = then.head.clone().or_else(start);
         if head == run.head && then.line == run.line {
             return;
         }
-        let is_exact = self.lost.is_empty() && self.outside.is_empty() && !is_lost;
+        let is_all_there = self.lost.is_empty() && !self.has_lost_start();
+        let is_exact = is_all_there && self.outside.is_empty();
         match head.filter(|head| is_exact && (self.has_commit)(head)) {
             Some(head) => {
                 run.head = Some(head);
@@ -333,14 +324,6 @@ impl Undo<'_, '_> {
             }
             None => {}
         }
-    }
-
-    fn tell(&mut self) {
-        let outside = "what these did outside of the tree is not taken back";
-        self.draft.follows_for(outside, &self.outside);
-        let lost = "open again, for git no longer holds their results";
-        self.draft.follows_for(lost, &self.lost);
-        self.draft.follows("what is spent stays spent; what is left is counted anew");
     }
 
     fn correct(&mut self, what: &str) -> &mut CorrectionRecord {

@@ -145,15 +145,14 @@ impl<'s> Comparison<'s> {
     fn tried(&mut self, id: &AtomId, was: &Task, is: &Task) {
         let count =
             |task: &Task| -> u64 { task.tries.iter().map(|tried| u64::from(tried.attempts)).sum() };
-        let (old, new) = (count(was), count(is));
-        if old != new {
-            let what = format!("attempts: {old} → {new}");
-            self.note_of(id, Weight::Detail, what);
-        }
-        let (old, new) = (was.interruptions, is.interruptions);
-        if old != new {
-            let what = format!("interrupted: {old} → {new}");
-            self.note_of(id, Weight::Detail, what);
+        let interrupted = |task: &Task| u64::from(task.interruptions);
+        for (what, old, new) in [
+            ("attempts", count(was), count(is)),
+            ("interrupted", interrupted(was), interrupted(is)),
+        ] {
+            if old != new {
+                self.note_of(id, Weight::Detail, format!("{what}: {old} → {new}"));
+            }
         }
     }
 

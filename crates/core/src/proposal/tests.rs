@@ -15,8 +15,8 @@ const GOOD: &str = r#"{"goal": "a log", "base_case": {"command": "test -f log"},
 
 #[test]
 fn an_answer_becomes_a_plan_and_questions() {
-    let read = read_agreement(&node(GOOD), true).expect("it is good");
-    let plan = doc::canonical(&read.plan);
+    let (plan, questions) = read_agreement(&node(GOOD), true).expect("it is good");
+    let plan = doc::canonical(&plan);
     for words in [
         r#""base_case":{"command":"test -f log"}"#,
         r#""constraints":{"protected":["tests/**"]}"#,
@@ -24,9 +24,9 @@ fn an_answer_becomes_a_plan_and_questions() {
     ] {
         assert!(plan.contains(words), "no {words} in {plan}");
     }
-    assert_eq!(read.questions[0].options, ["here", "there"]);
+    assert_eq!(questions[0].options, ["here", "there"]);
     // The second turn asks nothing, whatever it says.
-    assert_eq!(read_agreement(&node(GOOD), false).expect("good").questions, []);
+    assert_eq!(read_agreement(&node(GOOD), false).expect("good").1, []);
 }
 
 #[test]

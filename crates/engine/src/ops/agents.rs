@@ -10,7 +10,6 @@ use std::{
 };
 
 use descent_core::{
-    id::AgentName,
     profile,
     state::{Atom, Body, Check, Leaf, Question, Role, State},
 };
@@ -22,7 +21,6 @@ use descent_agent::{
         agent_table::{Preset, ResolvedAgent, Transport, presets},
         fault::COMMAND_LINES,
         program::{ProgramLook, find_program, missing_program},
-        provider::Provider,
     },
     model::Asker,
 };
@@ -73,14 +71,12 @@ impl AgentLook<'_> {
             Ok::<(), Failure>(())
         };
         for (id, atom) in state.atoms.iter() {
-            let Some(named) = needs(atom) else {
+            // An action needs no agent.
+            let Some(task) = atom.task().filter(|task| task.spec.action.is_none()) else {
                 continue;
             };
-            let agent = self
-                .config
-                .doer(atom.plan().is_some(), named)
-                .map_err(|error| error.of_atom(id))?;
-            let Some(agent) = agent else {
+            let agent = self.config.doer(atom.plan().is_some(), task.spec.agent.as_ref());
+            let Some(agent) = agent.map_err(|error| error.of_atom(id))? else {
                 match reason {
                     AgentUse::Run => return Err(self.no_worker()),
                     AgentUse::Agreement => continue,
@@ -113,13 +109,16 @@ impl AgentLook<'_> {
         if state.atoms.iter().any(|(_, atom)| is_unknown(atom)) {
             found.extend(self.config.agent(Role::Probe, None)?);
         }
-        if reason == AgentUse::Run {
-            found.extend(self.planner(state)?);
-            let level = profile::judging(state);
-            let asked = Question::WORDS.into_iter().map(|(_, question)| question);
-            for question in asked.filter(|one| level.asks() && level >= one.row().level) {
-                found.extend(self.config.agent(question, None)?);
-            }
+        // A planner may change the plan where nothing is left to try.
+        let may_change = state.objective.constraints.planning.changes() > 0;
+        if reason == AgentUse::Run && may_change && !state.atoms.is_empty() {
+            found.extend(self.config.agent(Role::Planner, None)?);
+        }
+        let level = profile::judging(state);
+        let asked = Question::WORDS.into_iter().map(|(_, question)| question);
+        let asked = asked.filter(|one| level.asks() && level >= one.row().level);
+        for question in asked.filter(|_| reason == AgentUse::Run) {
+            found.extend(self.config.agent(question, None)?);
         }
         Ok(found)
     }
@@ -135,56 +134,29 @@ impl AgentLook<'_> {
         Failure::new("E-NO-JUDGE", exit::CONFIG, message, hint)
     }
 
-    /// The planner that may change the plan where nothing is left to try.
-    fn planner(&self, state: &State) -> Result<Option<ResolvedAgent>, Failure> {
-        if state.atoms.is_empty() || state.objective.constraints.planning.changes() == 0 {
-            return Ok(None);
-        }
-        Ok(self.config.agent(Role::Planner, None)?)
-    }
-
     fn look_at(&self, agent: &ResolvedAgent) -> Result<(), Failure> {
         let path = self.environment.path();
         if let Transport::Shell(command) = &agent.transport {
-            return match missing_program(command, &path) {
-                None => Ok(()),
-                Some(program) => Err(missing(agent, &program)),
-            };
+            let missing_here = missing_program(command, &path);
+            return missing_here.map_or(Ok(()), |program| Err(missing(agent, &program)));
         }
         if let Transport::Model(provider) = &agent.transport {
-            return self.with_key(agent, provider);
+            // The command of a key may ask a person, so it runs once, at the first question.
+            return Asker::try_key(provider).map_err(|error| {
+                let message = format!("the agent `{}`: {error}", agent.name);
+                let hint = error.hint(agent.name.as_str());
+                Failure::new(error.code(), exit::CONFIG, message, hint)
+            });
         }
         let program = agent.program();
-        match find_program(program, &path) {
-            ProgramLook::Missing => Err(missing(agent, program)),
-            ProgramLook::Unknown => Ok(()),
-            ProgramLook::Found(found) => match agent.preset {
-                Some(preset) => self.new_enough(agent, preset, &found),
-                None => Ok(()),
-            },
-        }
-    }
-
-    /// Whether the key of a provider can be read. A command may ask a person, so it runs once, at the first question.
-    fn with_key(&self, agent: &ResolvedAgent, provider: &Provider) -> Result<(), Failure> {
-        Asker::try_key(provider).map_err(|error| {
-            let message = format!("the agent `{}`: {error}", agent.name);
-            let hint = error.hint(agent.name.as_str());
-            Failure::new(error.code(), exit::CONFIG, message, hint)
-        })
-    }
-
-    fn new_enough(
-        &self,
-        agent: &ResolvedAgent,
-        preset: &Preset,
-        program: &Path,
-    ) -> Result<(), Failure> {
-        let found = self.version(agent, preset, program)?;
-        if preset.version.is_met_by(&found) {
-            Ok(())
-        } else {
-            Err(old(agent, preset, &format!("is {found}")))
+        match (find_program(program, &path), agent.preset) {
+            (ProgramLook::Missing, _) => Err(missing(agent, program)),
+            (ProgramLook::Found(found), Some(preset)) => {
+                let found = self.version(agent, preset, &found)?;
+                let is_met = preset.version.is_met_by(&found);
+                if is_met { Ok(()) } else { Err(old(agent, preset, &format!("is {found}"))) }
+            }
+            (ProgramLook::Found(_) | ProgramLook::Unknown, _) => Ok(()),
         }
     }
 
@@ -254,16 +226,8 @@ fn is_unknown(atom: &Atom) -> bool {
 
 /// The first leaf of the base case that a judge rates.
 fn rated(state: &State) -> Option<&Check> {
-    let leaves = state.objective.base_case.as_ref()?.leaves().into_iter();
-    let mut rated = leaves.filter(|leaf| matches!(leaf.leaf(), Some(Leaf::Quality(_))));
-    rated.next()
-}
-
-/// The name that an atom gives its agent, where an agent does it at all.
-fn needs(atom: &Atom) -> Option<Option<&AgentName>> {
-    let task = atom.task()?;
-    let by_agent = task.spec.action.is_none();
-    by_agent.then_some(task.spec.agent.as_ref())
+    let mut leaves = state.objective.base_case.as_ref()?.leaves().into_iter();
+    leaves.find(|leaf| matches!(leaf.leaf(), Some(Leaf::Quality(_))))
 }
 
 /// The variables that a person's `env` of an agent names, and that have no value here.

@@ -77,8 +77,7 @@ impl<'a> AgreementDraft<'a> {
     pub async fn try_constraints(&mut self, constraints: Constraints) -> Result<(), Failure> {
         let mut state = self.state.clone();
         Arc::make_mut(&mut state.objective).constraints = constraints;
-        let constraints = &state.objective.constraints;
-        let workspaces = Workspaces::open(self.bench.place, &state.lineage, constraints)?;
+        let workspaces = Workspaces::of(self.bench.place, &state)?;
         let mut comparison = self.comparison.clone();
         let commit = self.start.as_ref().map(|start| &start.commit);
         self.bench.measure_fresh(&state, &workspaces, commit, &mut comparison).await?;

@@ -9,12 +9,12 @@ use std::{
 };
 
 use descent_core::{
-    change::{ProposedRedirect, Redirect},
+    change::Redirect,
     doc::{self, Fault, Node, Parsed},
     graph::validate::{MissingPart, missing_parts},
     id::{Lineage, UnixMillis},
     plan::{self, PlanReading},
-    proposal::{self, Clarification, OpenQuestion},
+    proposal::{self, Clarification, OpenQuestion, ProposalReading},
     state::{Atom, Role, State, Usage},
     world::World,
 };
@@ -51,7 +51,7 @@ pub struct AlignerQuestion<'a, T> {
 }
 
 /// Reads a proposal; whether it may ask.
-type ProposalReader<T> = Arc<dyn Fn(&Node, bool) -> Result<Proposed<T>, String> + Send + Sync>;
+type ProposalReader<T> = Arc<dyn Fn(&Node, bool) -> ProposalReading<T> + Send + Sync>;
 
 /// The aligner of a project.
 #[derive(Debug)]
@@ -138,7 +138,10 @@ impl<'a> Aligner<'a> {
             duty: Role::Aligner.into(),
             prompt: &prompt,
             schema: doc::write_compact(&schema),
-            read: Arc::new(move |node| read(node, may_ask)),
+            read: Arc::new(move |node| match read(node, may_ask) {
+                Ok((value, questions)) => Ok(Proposed { value, questions, answer: node.clone() }),
+                Err(faults) => Err(told(&faults)),
+            }),
             now: self.now,
         };
         let (answer, used) = outside.ask(self.top, cancel).await?;
@@ -164,8 +167,7 @@ impl<'a> Aligner<'a> {
     }
 }
 
-// Judges an aligner's answer by code: its form, the plan in it, its patterns, and the agents that
-// it names.
+// Judges an aligner's answer by code: its form, the plan in it, its patterns, and the agents that it names.
 //
 // Invariant: a warning of a plan is a fault here, since a mistyped key means a missing part.
 
@@ -183,13 +185,9 @@ pub struct Proposed<T> {
     pub answer: Node,
 }
 
-fn read_agreement(
-    answer: &Node,
-    may_ask: bool,
-    config: &Config,
-) -> Result<Proposed<PlanFile>, String> {
-    let read = proposal::read_agreement(answer, may_ask).map_err(|faults| told(&faults))?;
-    let plan = plan::of_tree(whole(read.plan.clone()));
+fn read_agreement(answer: &Node, may_ask: bool, config: &Config) -> ProposalReading<PlanFile> {
+    let (tree, questions) = proposal::read_agreement(answer, may_ask)?;
+    let plan = plan::of_tree(whole(tree.clone()));
     let mut faults = of_agents(&plan, config);
     let draft = plan_file::draft(plan, Lineage::new(NAME));
     faults.extend(fault_lines(draft.faults.iter().chain(&draft.warnings)));
@@ -199,15 +197,9 @@ fn read_agreement(
         let missing = missing.filter(|part| *part != MissingPart::Why);
         faults.extend(missing.map(|part| format!("{}: {}", own(part.pointer()), part.message())));
     }
-    if !faults.is_empty() {
-        return Err(told(&faults));
-    }
-    let value = PlanFile {
-        name: NAME.into(),
-        bytes: doc::write(&read.plan).into_bytes(),
-        notation: Notation::Json,
-    };
-    Ok(Proposed { value, questions: read.questions, answer: answer.clone() })
+    let (name, bytes) = (NAME.into(), doc::write(&tree).into_bytes());
+    let file = PlanFile { name, bytes, notation: Notation::Json };
+    if faults.is_empty() { Ok((file, questions)) } else { Err(faults) }
 }
 
 /// The change in an answer, for the state that it changes, at that time.
@@ -217,9 +209,8 @@ fn read_change(
     config: &Config,
     state: &State,
     at: &str,
-) -> Result<Proposed<Redirect>, String> {
-    let read = ProposedRedirect::read(answer, may_ask).map_err(|faults| told(&faults))?;
-    let ProposedRedirect { redirect: mut value, atoms, questions } = read;
+) -> ProposalReading<Redirect> {
+    let ((mut redirect, atoms), questions) = Redirect::proposed(answer, may_ask)?;
     let atoms = atoms.map(|atoms| plan::atoms_of_tree(whole(atoms)));
     let mut atoms = atoms.unwrap_or_default();
     let mut faults = of_agents(&atoms, config);
@@ -227,16 +218,13 @@ fn read_change(
     let found = found.chain(std::mem::take(&mut atoms.warnings));
     let found = found.chain(store::pattern_faults(&atoms.patterns));
     faults.extend(fault_lines(found.collect::<Vec<_>>().iter()));
-    value.atoms = atoms.atoms;
+    redirect.atoms = atoms.atoms;
     // A change that only asks has nothing to be judged yet.
-    if faults.is_empty() && !value.is_empty() {
-        let refused = value.change(state, at).err();
+    if faults.is_empty() && !redirect.is_empty() {
+        let refused = redirect.change(state, at).err();
         faults.extend(fault_lines(refused.unwrap_or_default().iter()));
     }
-    if !faults.is_empty() {
-        return Err(told(&faults));
-    }
-    Ok(Proposed { value, questions, answer: answer.clone() })
+    if faults.is_empty() { Ok((redirect, questions)) } else { Err(faults) }
 }
 
 fn whole(node: Node) -> Parsed {

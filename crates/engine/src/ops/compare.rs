@@ -169,8 +169,7 @@ impl CheckBench<'_> {
         workspaces: &Workspaces,
         start: Option<&CommitId>,
     ) -> Result<Option<ReadyCheckout>, Failure> {
-        let has_baseline = evaluate::leaves(state).into_iter().any(is_wanted)
-            || leaves_of_atoms(state).any(|(_, leaf)| is_wanted(leaf));
+        let has_baseline = wanted(state).next().is_some();
         let warmth = if has_baseline { Warmth::Cold } else { Warmth::Warm };
         match self.checkout(workspaces, start.cloned(), warmth).await {
             Err(failure) if failure.is_of_setup && warmth == Warmth::Warm => {
@@ -232,8 +231,8 @@ impl CheckBench<'_> {
         }
         let holds = |checks: &Check| {
             let found = |leaf: &Check| comparison.by_key.get(&leaf.key()).map(|one| one.verdict);
-            let mut verdicts = checks.leaves().into_iter().map(found);
-            let mut verdicts = verdicts.by_ref().map(|one| one.unwrap_or(Verdict::Unknown));
+            let found = checks.leaves().into_iter().map(found);
+            let mut verdicts = found.map(|one| one.unwrap_or(Verdict::Unknown));
             evaluate::combine(checks, &mut verdicts) == Verdict::Pass
         };
         let held = state.atoms.iter().filter(|(_, atom)| {
@@ -316,11 +315,8 @@ pub fn record_baselines(
     state: &mut State,
     seen: &BTreeMap<Digest, VerdictView>,
 ) -> Result<(), Failure> {
-    let base_case = evaluate::leaves(state).into_iter().map(|leaf| (None, leaf));
-    let of_atoms = leaves_of_atoms(state).map(|(atom, leaf)| (Some(atom), leaf));
-    let wanted = base_case.chain(of_atoms).filter(|(_, leaf)| is_wanted(leaf));
     let (mut numbers, mut missing) = (Vec::new(), Vec::new());
-    for (atom, leaf) in wanted {
+    for (atom, leaf) in wanted(state) {
         match seen.get(&leaf.key()).map(|seen| seen.number.ok_or(seen)) {
             Some(Ok(number)) => numbers.push(number),
             Some(Err(seen)) => missing.push(without_number(atom, seen)),
@@ -347,7 +343,14 @@ fn is_wanted(leaf: &Check) -> bool {
     rule.is_some_and(NumberRule::has_baseline)
 }
 
-/// The leaves of all atoms, in the order of `each_rule`.
+/// The leaves whose values are to be measured, with the atom whose own they are, in the order of `each_rule`.
+fn wanted(state: &State) -> impl Iterator<Item = (Option<&AtomId>, &Check)> {
+    let base_case = evaluate::leaves(state).into_iter().map(|leaf| (None, leaf));
+    let of_atoms = leaves_of_atoms(state).map(|(atom, leaf)| (Some(atom), leaf));
+    base_case.chain(of_atoms).filter(|(_, leaf)| is_wanted(leaf))
+}
+
+/// The leaves of all atoms.
 fn leaves_of_atoms(state: &State) -> impl Iterator<Item = (&AtomId, &Check)> {
     state.atoms.iter().flat_map(|(id, atom)| {
         let checks = atom.task().and_then(|task| task.spec.checks.as_ref());
@@ -357,17 +360,18 @@ fn leaves_of_atoms(state: &State) -> impl Iterator<Item = (&AtomId, &Check)> {
 
 /// The rules with a baseline: those of the base case, then those of each atom.
 fn each_rule(state: &mut State, each: &mut impl FnMut(&mut NumberRule)) {
-    if evaluate::leaves(state).into_iter().any(is_wanted) {
-        let check = Arc::make_mut(&mut state.objective).base_case.as_mut();
+    let holders: BTreeSet<Option<AtomId>> = wanted(state).map(|(id, _)| id.cloned()).collect();
+    let mut each = |check: Option<&mut Check>| {
         check.into_iter().flat_map(Check::baselines_mut).for_each(&mut *each);
+    };
+    if holders.contains(&None) {
+        each(Arc::make_mut(&mut state.objective).base_case.as_mut());
     }
-    let wanted = leaves_of_atoms(state).filter(|(_, leaf)| is_wanted(leaf));
-    let mut wanted: Vec<AtomId> = wanted.map(|(id, _)| id.clone()).collect();
-    wanted.dedup();
-    for (_, atom) in state.atoms.iter_mut().filter(|(id, _)| wanted.contains(id)) {
-        let task = Arc::make_mut(atom).task_mut();
-        let check = task.and_then(|task| Arc::make_mut(&mut task.spec).checks.as_mut());
-        check.into_iter().flat_map(Check::baselines_mut).for_each(&mut *each);
+    for (id, atom) in state.atoms.iter_mut() {
+        if holders.contains(&Some(id.clone())) {
+            let task = Arc::make_mut(atom).task_mut();
+            each(task.and_then(|task| Arc::make_mut(&mut task.spec).checks.as_mut()));
+        }
     }
 }
 
@@ -380,18 +384,7 @@ fn without_number(atom: Option<&AtomId>, seen: &VerdictView) -> String {
 }
 
 /// Directories that tools make and checks seldom need: offered last.
-const CACHES: &[&str] = &[
-    "target",
-    "__pycache__",
-    ".pytest_cache",
-    ".mypy_cache",
-    ".ruff_cache",
-    ".DS_Store",
-    ".idea",
-    ".vscode",
-    "coverage",
-    ".cache",
-];
+const CACHES: &str = "target __pycache__ .pytest_cache .mypy_cache .ruff_cache .DS_Store .idea .vscode coverage .cache";
 
 /// A path that a checkout lacks.
 #[derive(Debug)]
@@ -443,7 +436,9 @@ pub(crate) fn lacking_paths(
 /// Whether a path looks like a tool's leftovers, or lies in them: a cache may ignore each of its files itself.
 pub(super) fn is_cache(path: &str) -> bool {
     let is_cache = |name: &str| {
-        CACHES.contains(&name) || name.ends_with(".log") || name.ends_with(".egg-info")
+        CACHES.split(' ').any(|cache| cache == name)
+            || name.ends_with(".log")
+            || name.ends_with(".egg-info")
     };
     path.split('/').any(is_cache)
 }

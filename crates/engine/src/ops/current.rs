@@ -36,7 +36,14 @@ const LOOK_TIMES: u32 = 25;
 pub fn current(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
     let present = trust::gate(client, store)?;
     keep_superseded(client, store, &present)?;
-    let current = adopted(client, store)?;
+    let current = match wait_for_loop(store)? {
+        Some(loaded) => loaded,
+        None => {
+            let _lease = store.lease("taking in an edit")?;
+            let loaded = store.read()?;
+            adopt_edit(client, store, loaded)?
+        }
+    };
     trust::gate_adopted(client, store, &current)?;
     Ok(current)
 }
@@ -51,17 +58,6 @@ pub(super) fn basis(
         Some(loaded) => Ok(loaded),
         None => current(client, store),
     }
-}
-
-fn adopted(client: &dyn Client, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
-    if let Some(loaded) = wait_for_loop(store)? {
-        return Ok(loaded);
-    }
-    let lease = store.lease("taking in an edit")?;
-    let loaded = store.read()?;
-    let adopted = adopt_edit(client, store, loaded);
-    drop(lease);
-    adopted
 }
 
 /// Adopts an edit from while no loop lived: a commit with a correction. The caller holds the lease.
@@ -222,10 +218,10 @@ pub fn bound_of_start(store: &Store, world: &World) -> BoundView {
 /// The command to type next. A loop at work is left to it.
 pub fn next(store: &Store, state: &State) -> String {
     let around = surroundings(store, state);
-    if around.live {
-        return "descent status".to_owned();
+    match around.live {
+        true => "descent status".to_owned(),
+        false => view::next(&World::new(state.clone()), &around),
     }
-    view::next(&World::new(state.clone()), &around)
 }
 
 /// Why a change is not committed.
@@ -243,11 +239,10 @@ impl<R> From<Failure> for ChangeError<R> {
     }
 }
 
-/// A change that the present state refuses, with that state.
-#[derive(Debug)]
-pub struct ChangeDenial {
-    pub refusal: ChangeRefusal,
-    pub state: Box<State>,
+impl From<ChangeRefusal> for ChangeError<ChangeRefusal> {
+    fn from(refusal: ChangeRefusal) -> Self {
+        Self::Refused(refusal)
+    }
 }
 
 /// A change that was committed.
@@ -259,12 +254,6 @@ pub struct CommitReport {
     pub events: Vec<Event>,
 }
 
-impl ChangeDenial {
-    pub(super) fn on(state: &State, refusal: ChangeRefusal) -> ChangeError<Self> {
-        ChangeError::Refused(Self { refusal, state: Box::new(state.clone()) })
-    }
-}
-
 /// Commits the result of `decide` on the present state, under the commit lock.
 ///
 /// `prepare` runs before each try, without the lock: it adopts a pending edit and reads the facts that `decide` needs.
@@ -274,7 +263,7 @@ pub fn commit_change<P, R>(
     mut decide: impl FnMut(&P, &LoadedState) -> Result<Adoption, ChangeError<R>>,
 ) -> Result<Result<CommitReport, R>, Failure> {
     for _ in 0..TRIES_MAX {
-        let error = match attempt(store, &mut prepare, &mut decide) {
+        match attempt(store, &mut prepare, &mut decide) {
             Ok(report) => {
                 // A loop writes the journal itself.
                 if !store.is_live() {
@@ -282,12 +271,9 @@ pub fn commit_change<P, R>(
                 }
                 return Ok(Ok(report));
             }
-            Err(error) => error,
-        };
-        match error {
-            ChangeError::Stale => {}
-            ChangeError::Refused(refusal) => return Ok(Err(refusal)),
-            ChangeError::Failed(failure) => return Err(failure),
+            Err(ChangeError::Stale) => {}
+            Err(ChangeError::Refused(refusal)) => return Ok(Err(refusal)),
+            Err(ChangeError::Failed(failure)) => return Err(failure),
         }
     }
     Err(restless(store))
@@ -323,16 +309,16 @@ fn attempt<P, R>(
 }
 
 /// Commits what `decide` makes of the present state: the one that the caller has read, from the second try on a newer one.
-pub(crate) fn commit_on_current(
+pub(super) fn commit_on_current<R>(
     client: &dyn Client,
     store: &mut Store,
     mut known: Option<Arc<LoadedState>>,
-    decide: impl Fn(&State) -> Result<Adoption, ChangeRefusal>,
-) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
+    mut decide: impl FnMut(&State) -> Result<Adoption, ChangeError<R>>,
+) -> Result<Result<CommitReport, R>, Failure> {
     commit_change(
         store,
         |store| Ok(basis(&mut known, client, store)?),
-        |_, fresh| decide(&fresh.state).map_err(|refusal| ChangeDenial::on(&fresh.state, refusal)),
+        |_, fresh| decide(&fresh.state),
     )
 }
 

@@ -72,14 +72,18 @@ impl DiffReport {
 
     /// The patch that `git apply` takes.
     pub fn patch(&self) -> Result<Vec<u8>, Failure> {
-        let patch = |(trees, change): &(Worktrees, Change)| trees.git().patch(change);
-        Ok(self.change.as_ref().map_or_else(|| Ok(Vec::new()), patch)?)
+        Ok(match &self.change {
+            Some((trees, change)) => trees.git().patch(change)?,
+            None => Vec::new(),
+        })
     }
 
     /// The patch without the bytes of binary files.
     pub fn readable_patch(&self) -> Result<Vec<u8>, Failure> {
-        let patch = |(trees, change): &(Worktrees, Change)| trees.git().readable_patch(change, &[]);
-        Ok(self.change.as_ref().map_or_else(|| Ok(Vec::new()), patch)?)
+        Ok(match &self.change {
+            Some((trees, change)) => trees.git().readable_patch(change, &[])?,
+            None => Vec::new(),
+        })
     }
 
     fn with(mut self, trees: Worktrees, base: CommitId, change: Change) -> Result<Self, Failure> {
@@ -147,16 +151,15 @@ fn of_result(state: &State, place: &StatePlace, tree: ResultTree) -> Result<Diff
     let is_begun = result.base != result.start;
     let report = DiffReport { commit: Some(result.head), ..DiffReport::default() };
     let report = report.with(result.trees, result.start, change)?;
-    Ok(if report.files.is_empty() {
-        report.noted("the result changes no file")
-    } else if is_applied {
-        report.noted("it is applied already: this is all of it, from the start of the run")
-    } else if is_begun {
-        report
-            .noted("a part of it is applied already: this is all of it, from the start of the run")
-    } else {
-        report
-    })
+    let note = match (report.files.is_empty(), is_applied, is_begun) {
+        (true, ..) => "the result changes no file",
+        (_, true, _) => "it is applied already: this is all of it, from the start of the run",
+        (.., true) => {
+            "a part of it is applied already: this is all of it, from the start of the run"
+        }
+        (.., false) => return Ok(report),
+    };
+    Ok(report.noted(note))
 }
 
 /// The places that a name is looked up in.
@@ -168,8 +171,7 @@ struct NameLookup<'a> {
 
 impl NameLookup<'_> {
     fn trees(&self) -> Result<Worktrees, Failure> {
-        let constraints = &self.state.objective.constraints;
-        let workspaces = Workspaces::open(self.place, &self.state.lineage, constraints)?;
+        let workspaces = Workspaces::of(self.place, self.state)?;
         workspaces.trees().cloned().ok_or_else(in_place)
     }
 
@@ -187,13 +189,10 @@ impl NameLookup<'_> {
         }
         match named::newest_of(self.known, id) {
             Some(attempt) => {
-                let found = self.of_attempt(attempt)?;
-                let how = how(attempt);
+                let mut found = self.of_attempt(attempt)?;
                 let open = format!("{id} is not solved: this is its attempt {}", attempt.id);
-                Ok(match &found.note {
-                    Some(_) => found,
-                    None => found.noted(format!("{open}, which {how}")),
-                })
+                found.note.get_or_insert_with(|| format!("{open}, which {}", how(attempt)));
+                Ok(found)
             }
             None => Ok(report.noted(format!("{id} has not been tried yet"))),
         }
@@ -215,21 +214,15 @@ impl NameLookup<'_> {
         if let Some(commit) = made {
             return self.of_commit(report, &commit);
         }
-        match (attempt.end, &attempt.base) {
-            (AttemptEnd::Running, Some(base)) => self.at_work(report, trees, &attempt.id, base),
-            (AttemptEnd::Solved, _) if result.is_none() => Ok(changed_nothing(report, attempt)),
-            (AttemptEnd::Failed, _) if attempt.is_in_full && attempt.changed == 0 => {
-                Ok(changed_nothing(report, attempt))
-            }
-            (
-                AttemptEnd::Running
-                | AttemptEnd::Solved
-                | AttemptEnd::Failed
-                | AttemptEnd::Conflict
-                | AttemptEnd::InDoubt
-                | AttemptEnd::Other,
-                _,
-            ) => Err(gone(attempt)),
+        if let (AttemptEnd::Running, Some(base)) = (attempt.end, &attempt.base) {
+            return self.at_work(report, trees, &attempt.id, base);
+        }
+        let has_changed_nothing = attempt.end == AttemptEnd::Solved && result.is_none()
+            || attempt.end == AttemptEnd::Failed && attempt.is_in_full && attempt.changed == 0;
+        if has_changed_nothing {
+            Ok(report.noted(format!("{} changed no file", attempt.id)))
+        } else {
+            Err(gone(attempt))
         }
     }
 
@@ -262,12 +255,12 @@ impl NameLookup<'_> {
             return Ok(report.noted(note));
         };
         let report = report.with(trees, base.clone(), change)?;
-        let note = if report.files.is_empty() {
-            note
-        } else {
-            format!("{attempt} is in flight: these are its files as they are now")
-        };
-        Ok(report.noted(note))
+        Ok(match report.files.is_empty() {
+            true => report.noted(note),
+            false => {
+                report.noted(format!("{attempt} is in flight: these are its files as they are now"))
+            }
+        })
     }
 }
 
@@ -290,10 +283,6 @@ fn how(attempt: &KnownAttempt) -> &'static str {
         AttemptEnd::InDoubt => "is in doubt",
         AttemptEnd::Other => "was cut off",
     }
-}
-
-fn changed_nothing(report: DiffReport, attempt: &KnownAttempt) -> DiffReport {
-    report.noted(format!("{} changed no file", attempt.id))
 }
 
 fn in_place() -> Failure {

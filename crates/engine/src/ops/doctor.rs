@@ -46,33 +46,20 @@ impl Finding {
         Self { name: name.into(), health: Health::Ok, found: found.into(), means: None, mend: None }
     }
 
-    fn degraded(
-        name: impl Into<Cow<'static, str>>,
-        found: impl Into<String>,
-        means: &'static str,
-    ) -> Self {
-        Self { health: Health::Degraded, means: Some(means), ..Self::ok(name, found) }
-    }
-
-    fn unusable(
-        name: impl Into<Cow<'static, str>>,
-        found: impl Into<String>,
-        means: &'static str,
-    ) -> Self {
-        Self { health: Health::Unusable, ..Self::degraded(name, found, means) }
-    }
-
-    fn missing(
-        name: impl Into<Cow<'static, str>>,
-        found: impl Into<String>,
-        means: &'static str,
-    ) -> Self {
-        Self { health: Health::Missing, ..Self::degraded(name, found, means) }
-    }
-
     fn mend(mut self, how: impl Into<String>) -> Self {
         self.mend = Some(how.into());
         self
+    }
+}
+
+impl Health {
+    fn of(
+        self,
+        name: impl Into<Cow<'static, str>>,
+        found: impl Into<String>,
+        means: &'static str,
+    ) -> Finding {
+        Finding { health: self, means: Some(means), ..Finding::ok(name, found) }
     }
 }
 

@@ -5,12 +5,12 @@
 use std::{path::Path, sync::Arc};
 
 use descent_core::{
-    change::{self, Adoption},
+    change,
     doc::Fault,
     state::{State, check::schemas, decode::decode},
 };
 
-use super::{ChangeError, Client, CommitReport, commit_change, current::basis};
+use super::{ChangeError, Client, CommitReport, current::commit_on_current};
 use descent_store::{self as store, LoadedState, Store, StoreError};
 use descent_system::failure::Failure;
 
@@ -24,21 +24,13 @@ pub enum EditRefusal {
     Conflict(Vec<Fault>),
 }
 
-/// A text that was read.
-#[derive(Debug)]
-pub enum EditText {
-    /// Only formatted differently.
-    Same,
-    Changed(Box<LoadedState>),
-}
-
-/// Reads a person's text, from the bytes of `path`.
+/// Reads a person's text, from the bytes of `path`; `None` if it is only formatted differently.
 pub fn read(
     store: &Store,
     begun: &LoadedState,
     path: &Path,
     bytes: Vec<u8>,
-) -> Result<EditText, EditRefusal> {
+) -> Result<Option<LoadedState>, EditRefusal> {
     let typed = match store.examine(path, bytes) {
         Ok(typed) => typed,
         Err(StoreError::Invalid { faults, .. }) => {
@@ -48,7 +40,7 @@ pub fn read(
         Err(error) => return Err(EditRefusal::Unreadable(error)),
     };
     if !typed.is_foreign {
-        return Ok(EditText::Same);
+        return Ok(None);
     }
     // A text that no run would start from is refused, unless the state was so before.
     if begun.gate().is_empty() && !typed.gate().is_empty() {
@@ -59,7 +51,7 @@ pub fn read(
     if !bad.is_empty() {
         return Err(EditRefusal::Invalid(bad));
     }
-    Ok(EditText::Changed(Box::new(typed)))
+    Ok(Some(typed))
 }
 
 /// Commits a person's text on top of the commits since `begun`.
@@ -69,30 +61,16 @@ pub fn commit(
     begun: &Arc<LoadedState>,
     typed: &State,
 ) -> Result<Result<CommitReport, EditRefusal>, Failure> {
-    let mut known = Some(Arc::clone(begun));
-    commit_change(
-        store,
-        |store| Ok(basis(&mut known, client, store)?),
-        |_, fresh| merge(client, &begun.state, &fresh.state, typed),
-    )
-}
-
-/// The edit merged with later commits, and its consequences.
-fn merge(
-    client: &dyn Client,
-    begun: &State,
-    ours: &State,
-    typed: &State,
-) -> Result<Adoption, ChangeError<EditRefusal>> {
-    if ours.lineage != begun.lineage {
-        return Err(ChangeError::Stale);
-    }
-    let merged = change::merge(Some(begun), Some(ours), typed);
-    // Two valid states can merge into an invalid one.
-    let faults = change::faults_of(&merged.state, false);
-    if !faults.is_empty() {
-        return Err(ChangeError::Refused(EditRefusal::Conflict(faults)));
-    }
-    let (by, now) = (client.by(), client.now());
-    Ok(change::adopt(Some(ours), merged, &by, now))
+    commit_on_current(client, store, Some(Arc::clone(begun)), |ours| {
+        if ours.lineage != begun.state.lineage {
+            return Err(ChangeError::Stale);
+        }
+        let merged = change::merge(Some(&begun.state), Some(ours), typed);
+        // Two valid states can merge into an invalid one.
+        let faults = change::faults_of(&merged.state, false);
+        if !faults.is_empty() {
+            return Err(ChangeError::Refused(EditRefusal::Conflict(faults)));
+        }
+        Ok(change::adopt(Some(ours), merged, &client.by(), client.now()))
+    })
 }

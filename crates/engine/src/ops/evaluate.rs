@@ -166,11 +166,8 @@ pub fn judged(state: &State, seen: &[SeenLeaf], tree: Option<&TreeId>) -> Vec<Ve
 /// The verdict of the whole tree, from those of its leaves.
 pub fn whole(state: &State, judged: &[VerdictView]) -> Verdict {
     let mut verdicts = judged.iter().map(|judged| judged.verdict);
-    state
-        .objective
-        .base_case
-        .as_ref()
-        .map_or(Verdict::Unknown, |check| combine(check, &mut verdicts))
+    let check = state.objective.base_case.as_ref();
+    check.map_or(Verdict::Unknown, |check| combine(check, &mut verdicts))
 }
 
 /// The verdict of a tree of checks, from those of its leaves in the order written.
@@ -253,9 +250,9 @@ fn by_others(leaf: &Check, state: &State, tree: Option<&TreeId>) -> VerdictView 
     };
     let record = verdict::evidence_of(leaf, &Basis::Pristine(tree), from).pop();
     let record = record.unwrap_or_default();
-    let verdict = [Verdict::Pass, Verdict::Fail].into_iter();
-    let mut verdict = verdict.filter(|one| record.verdict.as_deref() == Some(one.word()));
-    let verdict = verdict.next().unwrap_or(Verdict::Unknown);
+    let mut decided = [Verdict::Pass, Verdict::Fail].into_iter();
+    let verdict = decided.find(|one| record.verdict.as_deref() == Some(one.word()));
+    let verdict = verdict.unwrap_or(Verdict::Unknown);
     let said = match leaf.leaf() {
         Some(Leaf::Assertion(said)) if verdict == Verdict::Unknown => {
             Some(assertions::command(leaf.name.as_ref().unwrap_or(&said.statement)))

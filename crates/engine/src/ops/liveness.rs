@@ -34,7 +34,10 @@ pub fn observe(store: &Store, status: RunStatus) -> LoopObservation {
         .flatten();
     let is_stopped = seen.signals.is_stopped;
     let pid = holder.as_deref().and_then(heartbeat::pid_in);
-    let mend = pid.filter(|_| activity == Activity::Hung).map(|pid| mend(pid, is_stopped));
+    let mend = pid.filter(|_| activity == Activity::Hung).map(|pid| match is_stopped {
+        true => format!("kill -CONT {pid}"),
+        false => "descent stop --now && descent run".to_owned(),
+    });
     LoopObservation {
         liveness: Liveness {
             activity,
@@ -44,14 +47,6 @@ pub fn observe(store: &Store, status: RunStatus) -> LoopObservation {
         },
         holder,
         is_stopped,
-    }
-}
-
-fn mend(pid: u32, is_stopped: bool) -> String {
-    if is_stopped {
-        format!("kill -CONT {pid}")
-    } else {
-        "descent stop --now && descent run".to_owned()
     }
 }
 
@@ -89,10 +84,17 @@ impl LoopObservation {
     /// An error if the loop hangs, or waits for room: then a command waits in vain.
     pub fn goes_on(&self, so_far: &str) -> Result<(), Failure> {
         self.lives(so_far)?;
-        match self.liveness.waits_for {
-            Some(what @ WaitsFor::Disk) => Err(self.without_room(so_far, what)),
-            _ => Ok(()),
-        }
+        let Some(what @ WaitsFor::Disk) = self.liveness.waits_for else {
+            return Ok(());
+        };
+        let message = format!("{so_far}{}", self.waits(what));
+        let hint = format!("make room, and it goes on{OR_END}");
+        Err(Failure::new("E-MACHINE", exit::IO, message, hint))
+    }
+
+    fn waits(&self, what: WaitsFor) -> String {
+        let who = self.holder.as_deref().unwrap_or("unknown");
+        format!("the loop waits {} ({who})", waits_for(what))
     }
 
     /// An error if the loop hangs.
@@ -103,17 +105,9 @@ impl LoopObservation {
     /// The error if the loop has read a saved file and refuses it.
     pub(crate) fn refuses_the_file(&self) -> Option<Failure> {
         let what = self.liveness.waits_for.filter(|what| *what == WaitsFor::File)?;
-        let who = self.holder.as_deref().unwrap_or("unknown");
-        let message = format!("nothing is written yet: the loop waits {} ({who})", waits_for(what));
+        let message = format!("nothing is written yet: {}", self.waits(what));
         let hint = format!("mend what `run` says of it{OR_END}");
         Some(Failure::new("E-STATE-INVALID", exit::INVALID, message, hint))
-    }
-
-    fn without_room(&self, so_far: &str, what: WaitsFor) -> Failure {
-        let who = self.holder.as_deref().unwrap_or("unknown");
-        let message = format!("{so_far}the loop waits {} ({who})", waits_for(what));
-        let hint = format!("make room, and it goes on{OR_END}");
-        Failure::new("E-MACHINE", exit::IO, message, hint)
     }
 
     /// The failure of a command that a hung loop blocks; `but` names what was done all the same.

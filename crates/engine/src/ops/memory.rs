@@ -210,7 +210,11 @@ pub fn list(project: &Path) -> Result<ProjectLessons, Failure> {
 
 pub fn forget(project: &Path, id: &LessonId) -> Result<(), Failure> {
     let (is_known, _) = LessonFile::find(project)?.change(|book| memory::forget(book, id))?;
-    if is_known { Ok(()) } else { Err(no_lesson(id)) }
+    let unknown = || {
+        let what = format!("no lesson is called `{}`", id.as_str().escape_debug());
+        Failure::usage(what, "descent memory lists them")
+    };
+    if is_known { Ok(()) } else { Err(unknown()) }
 }
 
 /// Forgets all lessons; gives how many. The endings that left them stay known, so that none leaves them again.
@@ -222,16 +226,6 @@ pub fn clear(project: &Path) -> Result<usize, Failure> {
         count > 0
     })?;
     Ok(count)
-}
-
-pub(crate) fn no_lesson(id: &LessonId) -> Failure {
-    let hint = "descent memory lists them";
-    Failure::new(
-        "E-USAGE",
-        exit::USAGE,
-        format!("no lesson is called `{}`", id.as_str().escape_debug()),
-        hint,
-    )
 }
 
 /// The same for every clone of a repository, and for no other project in it. Without a first commit that is surely the

@@ -28,24 +28,8 @@ use descent_system::{
     signal::Signals,
 };
 
-/// The variable that names the event.
+/// The variable that names the event: `ended` or `waits`.
 const EVENT: &str = "DESCENT_EVENT";
-
-/// The event that a person is told of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NotifyEvent {
-    Ended,
-    Waits,
-}
-
-impl NotifyEvent {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Ended => "ended",
-            Self::Waits => "waits",
-        }
-    }
-}
 
 /// The notify command of one run.
 #[derive(Debug)]
@@ -84,7 +68,7 @@ impl Notifier {
     /// Tells of the ending, with its JSON value. A signal ends the command.
     pub async fn tell_ending(&self, client: &dyn Client, input: String) {
         let cancel = CancellationToken::new();
-        let telling = self.tell(NotifyEvent::Ended, input, &cancel);
+        let telling = self.tell("ended", input, &cancel);
         tokio::pin!(telling);
         // Without signals there is the time limit.
         let told = match Signals::install() {
@@ -105,12 +89,12 @@ impl Notifier {
     /// Fails with the reason, in words.
     async fn tell(
         &self,
-        event: NotifyEvent,
+        event: &str,
         input: String,
         cancel: &CancellationToken,
     ) -> Result<(), String> {
         let mut env = self.env.clone();
-        env.push((EVENT.into(), event.word().into()));
+        env.push((EVENT.into(), event.into()));
         let job = Job {
             command: self.command.clone(),
             cwd: self.cwd.clone(),
@@ -250,7 +234,7 @@ impl WaitNotices {
 
     fn tell(&mut self, notifier: Arc<Notifier>, world: &World, what: WaitsFor) {
         let (input, cancel) = (self.input(world, what), self.cancel.clone());
-        self.commands.spawn(async move { notifier.tell(NotifyEvent::Waits, input, &cancel).await });
+        self.commands.spawn(async move { notifier.tell("waits", input, &cancel).await });
     }
 
     fn input(&self, world: &World, what: WaitsFor) -> String {

@@ -82,7 +82,11 @@ pub fn output(store: &mut Store, name: Option<&str>) -> Result<AttemptOutput, Fa
         None => {
             let asking = why::worth_asking(&World::new(state.clone())).atoms.into_iter();
             let mut ids = asking.map(|asked| asked.atom);
-            ids.find(|id| named::newest_of(&known, id).is_some()).ok_or_else(nothing_tried)?
+            let asked = ids.find(|id| named::newest_of(&known, id).is_some());
+            asked.ok_or_else(|| {
+                let hint = "name an atom: descent why --output ATOM; descent graph lists them";
+                Failure::usage("nothing runs and nothing failed", hint)
+            })?
         }
     };
     let attempt = known.get(&AttemptId::new(asked.as_str()));
@@ -94,12 +98,6 @@ pub fn output(store: &mut Store, name: Option<&str>) -> Result<AttemptOutput, Fa
         }
         None => Err(unknown(state, &known, asked.as_str(), "atom or attempt")),
     }
-}
-
-fn nothing_tried() -> Failure {
-    let what = "nothing runs and nothing failed";
-    let hint = "name an atom: descent why --output ATOM; descent graph lists them";
-    Failure::usage(what, hint)
 }
 
 fn find(place: &StatePlace, attempt: &KnownAttempt) -> Result<AttemptOutput, Failure> {
@@ -271,9 +269,9 @@ fn next_prompt(
         atom.and_then(|atom| atom.task()).is_some_and(|task| task.spec.action.is_some());
     // Git is asked only for what it has.
     let workspaces = match (changes.is_empty(), &state.run.started_from) {
-        (true, Some(_)) if !has_action => workspaces(state, place).ok(),
+        (true, Some(_)) if !has_action => Workspaces::of(place, state).ok(),
         (true, _) => None,
-        (false, _) => Some(workspaces(state, place)?),
+        (false, _) => Some(Workspaces::of(place, state)?),
     };
     let start = start(workspaces.as_ref(), state, intent)?;
     let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
@@ -291,11 +289,6 @@ fn next_prompt(
     });
     let text = secrets::hide(&told.prompt.text()).into_owned();
     Ok(PromptReport::of(intent, &told.prompt.parts, text, note(&intent.atom, standing)))
-}
-
-fn workspaces(state: &State, place: &StatePlace) -> Result<Workspaces, Failure> {
-    let constraints = &state.objective.constraints;
-    Ok(Workspaces::open(place, &state.lineage, constraints)?)
 }
 
 fn start(

@@ -17,10 +17,8 @@ use descent_core::{
 use serde::Serialize;
 
 use super::{
-    ChangeDenial, ChangeError, Client, CommitReport, commit_change,
-    current::{
-        self, basis, bound_of_start, commit_on_current, faulty, restless, wait_for_loop, with_usage,
-    },
+    ChangeError, Client, CommitReport, commit_change,
+    current::{self, basis, bound_of_start, commit_on_current, faulty, wait_for_loop, with_usage},
     file_faults,
     liveness::LoopObservation,
     request::{self, Patience},
@@ -199,13 +197,8 @@ pub fn begin(
 pub fn abort(client: &dyn Client, store: &mut Store) -> Result<bool, Failure> {
     let committed = commit_change(
         store,
-        |store| match wait_for_loop(store)? {
-            Some(_) => Ok(()),
-            None => Err(ChangeError::Refused(ChangeRefusal::NoDifference)),
-        },
-        |(), fresh| {
-            change::abort_redirect(&fresh.state, client.now()).map_err(ChangeError::Refused)
-        },
+        |store| wait_for_loop(store)?.ok_or(ChangeError::Refused(ChangeRefusal::NoDifference)),
+        |_, fresh| Ok(change::abort_redirect(&fresh.state, client.now())?),
     )?;
     match committed {
         Ok(_) => Ok(true),
@@ -220,12 +213,6 @@ impl OpenRedirect {
     pub fn was_taken_back(&self, state: &State) -> bool {
         self.is_live && state.run.status == RunStatus::Running && !change::is_redirect_open(state)
     }
-}
-
-fn taken_back() -> Failure {
-    let message =
-        "the redirect was taken back meanwhile (descent redirect --abort), and nothing is written";
-    Failure::new("E-REDIRECT", exit::LEASE, message, "descent redirect asks anew")
 }
 
 fn asked_already(state: &State) -> Failure {
@@ -293,40 +280,35 @@ fn commit(
             Ok(open.is_none() && store.is_redirect_asked())
         },
         |by_another, fresh| {
-            if fresh.state.lineage != lineage {
-                return Err(ChangeError::Refused(Refused::OtherLineage));
+            let state = &fresh.state;
+            if state.lineage != lineage {
+                return Err(ChangeError::Stale);
             }
-            if *by_another && change::is_redirect_open(&fresh.state) {
-                let failure = asked_already(&fresh.state);
-                return Err(ChangeError::Failed(failure));
+            if *by_another && change::is_redirect_open(state) {
+                return Err(asked_already(state).into());
             }
-            if open.is_some_and(|open| open.was_taken_back(&fresh.state)) {
-                return Err(ChangeError::Failed(taken_back()));
+            if open.is_some_and(|open| open.was_taken_back(state)) {
+                let message = "the redirect was taken back meanwhile (descent redirect --abort), and nothing is written";
+                let hint = "descent redirect asks anew";
+                return Err(Failure::new("E-REDIRECT", exit::LEASE, message, hint).into());
             }
-            before = Some(fresh.state.clone());
-            adopt(client, &with_usage(&place, &fresh.state), order)
-                .map_err(|refusal| ChangeError::Refused(Refused::Change(refusal)))
+            before = Some(state.clone());
+            Ok(adopt(client, &with_usage(&place, state), order)?)
         },
     )?;
-    match (committed, before) {
-        (Ok(report), Some(before)) => Ok(Some((before, report))),
-        (Err(Refused::Change(refusal)), _) => unless_it_stands(refusal).map(|()| None),
-        (Err(Refused::OtherLineage), _) | (Ok(_), None) => Err(restless(store)),
+    match committed {
+        Ok(report) => Ok(before.map(|before| (before, report))),
+        Err(refusal) => unless_it_stands(refusal).map(|()| None),
     }
 }
 
 /// Keeps a plan for the next comparison, where nothing else would be another.
 pub fn keep_plan(client: &dyn Client, store: &mut Store, plan: &State) -> Result<(), Failure> {
-    let keep = |state: &State| change::keep_plan(state, plan, client.now());
+    let keep = |state: &State| Ok(change::keep_plan(state, plan, client.now())?);
     match commit_on_current(client, store, None, keep)? {
-        Ok(_) | Err(ChangeDenial { refusal: ChangeRefusal::NoDifference, .. }) => Ok(()),
-        Err(denial) => Err(Failure::bug(denial.refusal)),
+        Ok(_) | Err(ChangeRefusal::NoDifference) => Ok(()),
+        Err(refusal) => Err(Failure::bug(refusal)),
     }
-}
-
-enum Refused {
-    Change(ChangeRefusal),
-    OtherLineage,
 }
 
 fn adopt(

@@ -76,11 +76,8 @@ pub(super) fn ask(
     let live = store.live_run();
     commit_change(
         store,
-        |store| match wait_for_loop(store)? {
-            Some(_) => Ok(()),
-            None => Err(ChangeError::Refused(Refusal::NothingRuns)),
-        },
-        |(), fresh| {
+        |store| wait_for_loop(store)?.ok_or(ChangeError::Refused(Refusal::NothingRuns)),
+        |_, fresh| {
             // The run of the file is dead, and the loop that goes on with it has not begun: it would not obey.
             if live.is_some() && fresh.state.run.id != live {
                 return Err(ChangeError::Refused(Refusal::NothingRuns));

@@ -85,9 +85,8 @@ pub(super) fn open(
     let (Some(start), Some(head)) = (&run.started_from, head) else {
         return Ok(None);
     };
-    let constraints = &state.objective.constraints;
-    let kind = constraints.workspace();
-    let workspaces = Workspaces::open(place, &state.lineage, constraints)?;
+    let kind = state.objective.constraints.workspace();
+    let workspaces = Workspaces::of(place, state)?;
     let Some(trees) = workspaces.trees().cloned() else {
         return Ok(None);
     };
@@ -224,7 +223,15 @@ pub fn apply(
     };
     result.configures = attempted.note(Some(client).filter(|_| !is_dry))?;
     let report = result.bring(to, is_dry)?;
-    if !is_dry && report.is_home() {
+    // It is in the person's repository, or among their files.
+    let is_home = match &report {
+        ApplyReport::Tree(done) => !matches!(done, ApplyOutcome::Refused(_)),
+        ApplyReport::Branch(done) => {
+            matches!(done, BranchOutcome::New | BranchOutcome::AlreadyThere)
+        }
+        ApplyReport::Patch { .. } => false,
+    };
+    if !is_dry && is_home {
         workspace::note_applied(store.place(), &loaded.state.lineage, &result.head);
         // The lease is held, so nobody works in these trees.
         if writes && result.status == RunStatus::Completed {
@@ -232,19 +239,6 @@ pub fn apply(
         }
     }
     Ok(Some((result, report)))
-}
-
-impl ApplyReport {
-    /// Whether the result is in the person's repository, or among their files.
-    fn is_home(&self) -> bool {
-        match self {
-            Self::Tree(outcome) => !matches!(outcome, ApplyOutcome::Refused(_)),
-            Self::Branch(outcome) => {
-                matches!(outcome, BranchOutcome::New | BranchOutcome::AlreadyThere)
-            }
-            Self::Patch { .. } => false,
-        }
-    }
 }
 
 /// The error for a commit that the state names and no repository has.

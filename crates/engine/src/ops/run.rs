@@ -24,8 +24,7 @@ use super::{
 };
 use crate::{
     driver::{
-        self, Agents, LoopHost, Measuring, Observer, PendingOutcomes, RealExecutor, RunEnding,
-        Sessions,
+        self, Agents, LoopHost, Observer, PendingOutcomes, RealExecutor, RunEnding, Sessions,
     },
     events::{EventLine, RunLog},
     heartbeat::{
@@ -95,7 +94,7 @@ impl RunReport {
         }
         Ok(Self {
             place: place.clone(),
-            workspaces: Workspaces::open(place, &state.lineage, &state.objective.constraints)?,
+            workspaces: Workspaces::of(place, &state)?,
             ending: RunEnding { world: World::new(state), signal: None, has_no_result: false },
             notifier: None,
         })
@@ -210,6 +209,7 @@ pub fn run<'a>(
     let mut view = view(board.shared())?;
     let agents = Arc::new(config.table());
     let usage = driver::UsageReports::default();
+    let work = board.shared();
     let executor = RealExecutor {
         evidence: Arc::new(EvidenceStore::of(&place, view.warn)),
         place: place.clone(),
@@ -219,7 +219,7 @@ pub fn run<'a>(
         environment,
         programs: Arc::clone(&options.programs),
         clock: Arc::clone(&options.clock),
-        measuring: measuring(board.shared()),
+        measuring: Arc::new(move |scope, check| work.measure(scope, check)),
         usage: usage.clone(),
         held: PendingOutcomes::default(),
         sessions: Sessions::default(),
@@ -352,10 +352,6 @@ fn note_configurations(
     }
 }
 
-fn measuring(work: Arc<WorkShared>) -> Measuring {
-    Arc::new(move |scope, check| work.measure(scope, check))
-}
-
 /// Takes the lease. A hung loop keeps it: then the failure says which loop it is, and how to go on.
 fn lease(store: &Store, run: &RunId, status: RunStatus) -> Result<Lease, Failure> {
     store.lease_for(run).map_err(|error| {
@@ -386,8 +382,7 @@ fn check_mode(client: &dyn Client, store: &Store) -> Result<(), Failure> {
 
 /// The workspaces, with the start of the run.
 fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces, Failure> {
-    let constraints = &state.objective.constraints;
-    let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
+    let workspaces = Workspaces::of(store.place(), state)?;
     let Some(start) = &state.run.started_from else {
         return Ok(workspaces.begin()?);
     };
@@ -397,7 +392,8 @@ fn open(client: &dyn Client, store: &Store, state: &State) -> Result<Workspaces,
     // Later commits can be made again; the start of the run cannot, except from the very same files.
     if !trees.start_is_there(start)? {
         if !trees.remake_start(start)? {
-            return Err(commit_missing(&start.commit, constraints.workspace()));
+            let kind = state.objective.constraints.workspace();
+            return Err(commit_missing(&start.commit, kind));
         }
         client.tell("the repository of this run was lost: it is begun again from the files, which are as they were");
     }

@@ -95,17 +95,21 @@ pub fn moved(
     state: &State,
     rev: &str,
 ) -> Result<MovedStart, Failure> {
-    let constraints = &state.objective.constraints;
-    refuse_workspace(constraints.workspace(), rev)?;
+    refuse_workspace(state.objective.constraints.workspace(), rev)?;
     let (Some(before), Some(_)) = (&state.run.started_from, &state.run.head) else {
         return Err(not_begun(rev));
     };
-    let workspaces = Workspaces::open(place, &state.lineage, constraints)?;
+    let workspaces = Workspaces::of(place, state)?;
     let Some(trees) = workspaces.trees() else {
         return Err(not_begun(rev));
     };
     let start = if rev == WORKING_TREE {
-        refuse_amid(trees)?;
+        if trees.git().is_amid_something() {
+            let what =
+                "a merge, a rebase or a bisect is under way, and its files are half of two trees";
+            let hint = "end it (git status tells how), then the same again; or descent redirect --from HEAD";
+            return Err(Failure::usage(what, hint));
+        }
         let start = trees.snapshot()?;
         trees.notes().iter().for_each(|note| client.tell(note));
         start
@@ -118,12 +122,8 @@ pub fn moved(
 
 /// Keeps the objects of a start, before a state names it.
 pub fn hold(place: &StatePlace, state: &State, start: &StartedFrom) -> Result<(), Failure> {
-    let constraints = &state.objective.constraints;
-    let workspaces = Workspaces::open(place, &state.lineage, constraints)?;
-    if let Some(trees) = workspaces.trees() {
-        trees.hold(start)?;
-    }
-    Ok(())
+    let workspaces = Workspaces::of(place, state)?;
+    workspaces.trees().map_or(Ok(()), |trees| Ok(trees.hold(start)?))
 }
 
 fn refuse_workspace(workspace: Workspace, rev: &str) -> Result<(), Failure> {
@@ -139,16 +139,6 @@ fn refuse_workspace(workspace: Workspace, rev: &str) -> Result<(), Failure> {
             "change the files; descent redirect --forget ID makes a result again",
         )),
     }
-}
-
-fn refuse_amid(trees: &Worktrees) -> Result<(), Failure> {
-    if !trees.git().is_amid_something() {
-        return Ok(());
-    }
-    let what = "a merge, a rebase or a bisect is under way, and its files are half of two trees";
-    let hint =
-        "end it (git status tells how), then the same again; or descent redirect --from HEAD";
-    Err(Failure::new("E-USAGE", exit::USAGE, what, hint))
 }
 
 fn not_begun(rev: &str) -> Failure {

@@ -11,7 +11,7 @@ use descent_core::{
 };
 
 use super::{
-    ChangeDenial, ChangeError, Client, CommitReport, adopt_edit, announce, commit_change,
+    ChangeError, Client, CommitReport, adopt_edit, announce, commit_change,
     current::{basis, commit_on_current, faulty},
     redirect, trust,
 };
@@ -27,21 +27,20 @@ pub struct SteeringOrder<'a> {
     pub reason: Option<&'a str>,
 }
 
-/// Carries the instruction out on top of whatever a loop has committed meanwhile. `Err` has the state where it stands
-/// already.
+/// Carries the instruction out on top of whatever a loop has committed meanwhile; `None` where it stands already.
 pub fn steer(
     client: &dyn Client,
     store: &mut Store,
     order: &SteeringOrder<'_>,
-) -> Result<Result<CommitReport, Box<State>>, Failure> {
+) -> Result<Option<CommitReport>, Failure> {
     let committed = commit_on_current(client, store, None, |state| {
         let (steering, atoms) = (order.steering, order.atoms.as_slice());
-        change::steer(state, steering, atoms, order.reason, &client.by(), client.now())
+        let (by, now) = (client.by(), client.now());
+        Ok(change::steer(state, steering, atoms, order.reason, &by, now)?)
     })?;
     match committed {
-        Ok(report) => Ok(Ok(report)),
-        Err(ChangeDenial { refusal: ChangeRefusal::NoDifference, state }) => Ok(Err(state)),
-        Err(denial) => Err(refused(denial.refusal)),
+        Err(ChangeRefusal::NoDifference) => Ok(None),
+        committed => committed.map(Some).map_err(refused),
     }
 }
 
@@ -64,54 +63,40 @@ fn refused(refusal: ChangeRefusal) -> Failure {
     Failure::usage(refusal, hint)
 }
 
-/// A person's answer to an assertion.
-#[derive(Debug)]
-pub struct AnswerRequest<'a> {
-    pub assertion: &'a Assertion,
-    pub holds: bool,
-    pub reason: Option<&'a str>,
-}
-
 /// Records whether the effect of an attempt happened.
 pub fn resolve(
     client: &dyn Client,
     store: &mut Store,
     attempt: &AttemptId,
     resolution: Resolution<'_>,
-) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
+) -> Result<Result<CommitReport, ChangeRefusal>, Failure> {
     commit_on_current(client, store, None, |state| {
-        change::resolve(state, attempt, resolution, &client.by(), client.now())
+        Ok(change::resolve(state, attempt, resolution, &client.by(), client.now())?)
     })
 }
 
-/// Records an answer on the state that the client has read.
+/// Records an answer on the state that the client has read, and on its tree if it is about one.
 pub fn confirm(
     client: &dyn Client,
     store: &mut Store,
     loaded: Arc<LoadedState>,
-    request: &AnswerRequest<'_>,
-) -> Result<Result<CommitReport, ChangeDenial>, Failure> {
+    answer: &Answer<'_>,
+) -> Result<Result<CommitReport, ChangeRefusal>, Failure> {
     let mut known = Some(loaded);
     commit_change(
         store,
         |store| {
             let state = &basis(&mut known, client, store)?.state;
             // The tree is read before the state is locked.
-            let on = tree_of(store, state, request.assertion)?;
+            let on = tree_of(store, state, answer.assertion)?;
             Ok((state.run.result().cloned(), on))
         },
         |(result, on), fresh| {
             if fresh.state.run.result() != result.as_ref() {
                 return Err(ChangeError::Stale);
             }
-            let answer = Answer {
-                assertion: request.assertion,
-                holds: request.holds,
-                on: on.as_ref(),
-                reason: request.reason,
-            };
-            change::answer(&fresh.state, &answer, &client.by(), client.now())
-                .map_err(|refusal| ChangeDenial::on(&fresh.state, refusal))
+            let answer = Answer { on: on.as_ref(), ..*answer };
+            Ok(change::answer(&fresh.state, &answer, &client.by(), client.now())?)
         },
     )
 }
@@ -121,8 +106,7 @@ fn tree_of(store: &Store, state: &State, assertion: &Assertion) -> Result<Option
     if !assertion.is_of_one_tree(state) {
         return Ok(None);
     }
-    let constraints = &state.objective.constraints;
-    let workspaces = Workspaces::open(store.place(), &state.lineage, constraints)?;
+    let workspaces = Workspaces::of(store.place(), state)?;
     match state.run.result() {
         Some(head) => Ok(workspaces.tree_of(head)?),
         None => Ok(workspaces.snapshot()?.map(|start| start.tree)),
@@ -147,9 +131,8 @@ pub fn limit(
             }
         },
         |_, fresh| {
-            Change::of_constraints(&fresh.state, changes)
-                .and_then(|change| change::apply(&fresh.state, change, &client.by(), client.now()))
-                .map_err(ChangeError::Refused)
+            let change = Change::of_constraints(&fresh.state, changes)?;
+            Ok(change::apply(&fresh.state, change, &client.by(), client.now())?)
         },
     )?;
     match committed {

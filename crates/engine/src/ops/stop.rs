@@ -68,18 +68,13 @@ fn in_order(
         liveness::observe(store, RunStatus::Running).goes_on(REQUESTED)?;
         return Ok(StopOutcome::Requested(Vec::new()));
     }
-    wait_for_end(client, store)?;
-    Ok(StopOutcome::Stopped(end_proof(store, asked, Vec::new())))
-}
-
-/// Waits for the end of the loop; a hung one is not waited for.
-fn wait_for_end(client: &dyn Client, store: &Store) -> Result<(), Failure> {
+    // A hung loop is not waited for.
     let patience = Patience::new(REQUESTED, LoopObservation::goes_on);
     let mut patience = patience.telling("waiting for what may not be interrupted (--now ends it)");
     while store.is_live() {
         patience.wait(client, store)?;
     }
-    Ok(())
+    Ok(StopOutcome::Stopped(end_proof(store, asked, Vec::new())))
 }
 
 const KILL: &str = "SIGKILL";
@@ -148,7 +143,7 @@ fn at_once(
     let mut patience = patience.telling("waiting for the loop to end");
     while store.is_live() {
         let observed = liveness::observe(store, RunStatus::Running);
-        if asked.is_none() || !observed.reads_requests() || pressure.has_begun() {
+        if asked.is_none() || !observed.reads_requests() || pressure.process.is_some() {
             pressure.apply(store, &observed, patience.waited_ms)?;
         }
         if !stop.waits {
@@ -201,10 +196,6 @@ struct Pressure {
 }
 
 impl Pressure {
-    fn has_begun(&self) -> bool {
-        self.process.is_some()
-    }
-
     fn apply(
         &mut self,
         store: &Store,

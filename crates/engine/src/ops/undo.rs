@@ -10,8 +10,8 @@ use descent_core::{
 };
 
 use super::{
-    ChangeError, Client, clean, commit_change, current,
-    current::{basis, restless, with_usage},
+    ChangeError, Client, clean,
+    current::{commit_on_current, current, with_usage},
     result::commit_missing,
     trust,
 };
@@ -50,12 +50,10 @@ pub fn plan(
     now: &State,
     then: &State,
 ) -> Result<UndoOutcome, Failure> {
-    let workspaces = Workspaces::open(store.place(), &now.lineage, &then.objective.constraints)?;
+    let workspaces = Workspaces::of(store.place(), then)?;
     match adopt(client, &workspaces, now, then) {
         Ok(adopted) => Ok(Ok(UndoReport::of(&adopted.events, adopted.effects, adopted.state))),
-        Err(ChangeError::Refused(nothing)) => Ok(Err(nothing)),
-        Err(ChangeError::Failed(failure)) => Err(failure),
-        Err(ChangeError::Stale) => Err(restless(store)),
+        Err(refusal) => nothing(refusal).map(Err),
     }
 }
 
@@ -66,22 +64,17 @@ pub fn undo(
     loaded: Arc<LoadedState>,
     then: &State,
 ) -> Result<UndoOutcome, Failure> {
-    let workspaces = Workspaces::open(store.place(), &then.lineage, &then.objective.constraints)?;
-    let (place, mut known) = (store.place().clone(), Some(loaded));
-    let committed = commit_change(
-        store,
-        |store| Ok(basis(&mut known, client, store)?),
-        |_, fresh| {
-            if fresh.state.lineage != then.lineage {
-                return Err(ChangeError::Stale);
-            }
-            let fresh = with_usage(&place, &fresh.state);
-            adopt(client, &workspaces, &fresh, then)
-        },
-    )?;
+    let workspaces = Workspaces::of(store.place(), then)?;
+    let place = store.place().clone();
+    let committed = commit_on_current(client, store, Some(loaded), |fresh| {
+        if fresh.lineage != then.lineage {
+            return Err(ChangeError::Stale);
+        }
+        Ok(adopt(client, &workspaces, &with_usage(&place, fresh), then)?)
+    })?;
     let committed = match committed {
         Ok(committed) => committed,
-        Err(nothing) => return Ok(Err(nothing)),
+        Err(refusal) => return nothing(refusal).map(Err),
     };
     if !store.is_live() {
         update_result(client, store, &committed.loaded.state);
@@ -95,15 +88,19 @@ fn adopt(
     workspaces: &Workspaces,
     now: &State,
     then: &State,
-) -> Result<Adoption, ChangeError<NothingToUndo>> {
+) -> Result<Adoption, ChangeRefusal> {
     let earlier = EarlierState {
         state: then,
         has_commit: &|commit: &CommitId| workspaces.head_is_there(commit).unwrap_or(false),
     };
-    change::undo(now, &earlier, &client.by(), client.now()).map_err(|refusal| match refusal {
-        ChangeRefusal::NothingToUndo(outside) => ChangeError::Refused(NothingToUndo(outside)),
-        refusal => ChangeError::Failed(Failure::bug(refusal)),
-    })
+    change::undo(now, &earlier, &client.by(), client.now())
+}
+
+fn nothing(refusal: ChangeRefusal) -> Result<NothingToUndo, Failure> {
+    match refusal {
+        ChangeRefusal::NothingToUndo(outside) => Ok(NothingToUndo(outside)),
+        refusal => Err(Failure::bug(refusal)),
+    }
 }
 
 /// Updates the result's ref and its worktree, as a run leaves them. The state is the truth: the next run mends failures
@@ -112,8 +109,7 @@ fn update_result(client: &dyn Client, store: &Store, state: &State) {
     let (Some(head), place) = (&state.run.head, store.place()) else {
         return;
     };
-    let constraints = &state.objective.constraints;
-    let updated = Workspaces::open(place, &state.lineage, constraints).and_then(|workspaces| {
+    let updated = Workspaces::of(place, state).and_then(|workspaces| {
         let Some(trees) = workspaces.trees() else {
             return Ok(());
         };
@@ -150,14 +146,13 @@ pub fn fork(
     let place = place_of(store.place(), to)?;
     let lineage = Lineage::new(uuid::Uuid::now_v7().to_string());
     let state = change::fork(&parent.state, lineage.clone());
-    let constraints = &state.objective.constraints;
-    let kind = constraints.workspace();
+    let kind = state.objective.constraints.workspace();
     let mut lock = None;
     if let (true, Some(head)) = (kind != Workspace::Shared, &state.run.head) {
-        let of_parent = Workspaces::open(store.place(), &parent.state.lineage, constraints)?;
+        let of_parent = Workspaces::of(store.place(), &parent.state)?;
         // Until the state names them, the workspaces of the fork look like leftovers.
         lock = clean::lock()?;
-        let workspaces = Workspaces::open(&place, &lineage, constraints)?;
+        let workspaces = Workspaces::of(&place, &state)?;
         if let (Some(fork), Some(parent)) = (workspaces.trees(), of_parent.trees()) {
             let taken = take_over(fork, parent, &state, head);
             if taken.is_err() {
@@ -206,7 +201,14 @@ fn place_of(parent: &StatePlace, to: Option<&Path>) -> Result<StatePlace, Failur
     let place = match to {
         None => unnamed(parent)?,
         Some(to) if to.is_dir() => in_worktree(parent, to)?,
-        Some(to) => place_of_file(parent, to)?,
+        Some(to) => {
+            let place = StatePlace::at(&parent.project, Some(to));
+            // A state file concerns the directory that it lies in.
+            if place.project != parent.project {
+                return Err(elsewhere(to, &place.project));
+            }
+            place
+        }
     };
     if place.state.symlink_metadata().is_ok() {
         let message = format!("{} is there already", place.state.display());
@@ -231,15 +233,6 @@ fn in_worktree(parent: &StatePlace, dir: &Path) -> Result<StatePlace, Failure> {
         return Ok(place);
     }
     Err(elsewhere(dir, &place.project))
-}
-
-/// A state file concerns the directory that it lies in.
-fn place_of_file(parent: &StatePlace, file: &Path) -> Result<StatePlace, Failure> {
-    let place = StatePlace::at(&parent.project, Some(file));
-    if place.project == parent.project {
-        return Ok(place);
-    }
-    Err(elsewhere(file, &place.project))
 }
 
 fn elsewhere(at: &Path, project: &Path) -> Failure {

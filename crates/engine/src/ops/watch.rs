@@ -143,8 +143,7 @@ impl Lookout {
                 reader: EventReader::of(self.store.place(), run),
             });
         }
-        let events = self.events.as_mut();
-        events.map_or_else(Vec::new, |events| events.reader.read())
+        self.events.as_mut().map_or_else(Vec::new, |events| events.reader.read())
     }
 }
 
@@ -152,7 +151,11 @@ impl Lookout {
 /// had atoms of the same name, are older than the lineage.
 pub fn newest_attempt(place: &StatePlace, state: &State, atom: &AtomId) -> Option<AttemptId> {
     let in_flight = state.run.in_flight.iter().map(|intent| intent.id.clone());
-    let begun = begun_at(&state.lineage);
+    // A person may have given the name of a lineage: then the time is the earliest one.
+    let id = uuid::Uuid::parse_str(state.lineage.as_str()).ok();
+    let time = id.and_then(|id| id.get_timestamp()).map(|time| time.to_unix());
+    let since = time.map(|(seconds, nanos)| Duration::new(seconds, nanos));
+    let begun = SystemTime::UNIX_EPOCH + since.unwrap_or_default();
     let is_of_lineage = |path: &&PathBuf| {
         let modified = path.symlink_metadata().and_then(|meta| meta.modified());
         modified.is_ok_and(|modified| modified >= begun)
@@ -164,22 +167,10 @@ pub fn newest_attempt(place: &StatePlace, state: &State, atom: &AtomId) -> Optio
     AttemptId::newest(in_flight.chain(kept).filter(is_of_atom))
 }
 
-/// The time in the name of a lineage; the earliest one where a person gave the name.
-fn begun_at(lineage: &Lineage) -> SystemTime {
-    let id = uuid::Uuid::parse_str(lineage.as_str()).ok();
-    let time = id.and_then(|id| id.get_timestamp()).map(|time| time.to_unix());
-    let since = time.map(|(seconds, nanos)| Duration::new(seconds, nanos));
-    SystemTime::UNIX_EPOCH + since.unwrap_or_default()
-}
-
 /// The end of what an attempt printed; `None` if nothing is kept of it.
 pub fn output_tail(place: &StatePlace, attempt: &AttemptId) -> Option<String> {
     let path = place.attempts().join(attempt.as_str()).join("output.log");
-    tail(&path)
-}
-
-fn tail(path: &Path) -> Option<String> {
-    let mut file = files::open(path).ok()?;
+    let mut file = files::open(&path).ok()?;
     let length = file.metadata().ok()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(TAIL_BYTES))).ok()?;
     let mut bytes = Vec::new();

@@ -93,7 +93,10 @@ impl Merging<'_> {
             None => plan::unmeasured(wanted),
         };
         let mut merged = self.measured(merged, known);
-        forget_choice(&mut merged);
+        // A choice that the group no longer has is taken back.
+        if let Body::Any { choices, selected, .. } = &mut merged.body {
+            selected.take_if(|choice| !choices.contains(choice));
+        }
         let is_other = known.is_none_or(|present| !is_same(present, &merged));
         is_other.then_some(merged)
     }
@@ -199,12 +202,5 @@ fn measure(check: &mut Check, known: &[Check]) {
         let mut same = known.iter().filter(|known| known.unmeasured() == *leaf);
         let value = same.find_map(|known| known.leaf()?.number()?.baseline.clone());
         rule.baseline = value;
-    }
-}
-
-/// A choice that the group no longer has is taken back.
-fn forget_choice(atom: &mut Atom) {
-    if let Body::Any { choices, selected, .. } = &mut atom.body {
-        selected.take_if(|choice| !choices.contains(choice));
     }
 }

@@ -51,21 +51,19 @@ fn inside(trees: &mut Trees, nodes: Three<'_>, at: &str, form: &Form) -> Option<
             beside(trees, nodes, at, rule)
         }
         (Form::List(item), Some(theirs)) if let Form::Record(rule) = &**item => {
-            let same_in = |list: Option<&'_ Node>, item: &Node| -> Option<Node> {
-                let mut items = list?.as_array()?.iter();
-                items.find(|one| is_same_item(one, item, rule)).cloned()
-            };
             let items = ours.as_array().unwrap_or_default().iter().enumerate();
             let items = items.map(|(index, item)| {
-                let at =
-                    doc::pointer_push(at, &name_of(item).map_or(format!("{index}"), String::from));
-                let others = (same_in(base, item), same_in(Some(theirs), item));
-                match others {
-                    (base, Some(theirs)) => {
-                        beside(trees, [base.as_ref(), Some(item), Some(&theirs)], &at, rule)
-                    }
-                    (_, None) => item.clone(),
-                }
+                let same_in = |list: &Node| -> Option<Node> {
+                    let mut items = list.as_array()?.iter();
+                    items.find(|one| is_same_item(one, item, rule)).cloned()
+                };
+                let Some(theirs) = same_in(theirs) else {
+                    return item.clone();
+                };
+                let base = base.and_then(same_in);
+                let name = name_of(item).map_or(format!("{index}"), String::from);
+                let nodes = [base.as_ref(), Some(item), Some(&theirs)];
+                beside(trees, nodes, &doc::pointer_push(at, &name), rule)
             });
             Node::array(items.collect())
         }

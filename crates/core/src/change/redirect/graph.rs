@@ -266,9 +266,7 @@ impl PlanMerge {
 
 /// Remarks and unknown keys alone are no change.
 fn is_same_work(known: &Atom, atom: &Atom) -> bool {
-    let words = |atom: &Atom| -> Vec<String> {
-        let task = atom.task();
-        task.map_or_else(Vec::new, |task| task.spec.guidance.clone())
-    };
+    let words =
+        |atom: &Atom| atom.task().map(|task| task.spec.guidance.clone()).unwrap_or_default();
     !between::other_keys(known, atom) && words(known) == words(atom)
 }

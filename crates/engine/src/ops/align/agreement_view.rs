@@ -68,7 +68,7 @@ pub struct AgreementView {
 }
 
 /// Ignored paths that one of the two places lacks, where verdicts differ
-#[derive(Default, Serialize)]
+#[derive(Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LackingPaths {
     pub checkout: Vec<String>,
@@ -86,6 +86,10 @@ pub struct YesOrNo {
 impl AgreementView {
     /// An agreement that stands already.
     pub fn unchanged(state: &State, config: &Config) -> Self {
+        Self::of(state, config, &CheckoutComparison::default())
+    }
+
+    fn of(state: &State, config: &Config, comparison: &CheckoutComparison) -> Self {
         let world = World::new(state.clone());
         let objective = &world.state.objective;
         let bound = view::bound_of_start(&world, &config.table());
@@ -93,12 +97,15 @@ impl AgreementView {
             schema: "descent/align/1",
             goal: objective.goal.clone(),
             why: objective.background_intent.clone(),
-            base_case: Vec::new(),
-            here: Vec::new(),
+            base_case: comparison.fresh.clone(),
+            here: comparison.here.clone(),
             warnings: Vec::new(),
             issues: Vec::new(),
-            lacking: LackingPaths::default(),
-            suggested: Vec::new(),
+            lacking: LackingPaths {
+                checkout: comparison.not_fresh.clone(),
+                here: comparison.not_here.clone(),
+            },
+            suggested: if comparison.differ() { comparison.link_flags() } else { Vec::new() },
             yes_or_no: yes_or_no(&world, &bound),
             bound,
             atoms: world.graph.len(),
@@ -109,8 +116,8 @@ impl AgreementView {
             start: None,
             uncommitted: 0,
             notify: config.notify().map(str::to_owned),
-            setup_ms: None,
-            carried: None,
+            setup_ms: comparison.setup_ms,
+            carried: comparison.carried.clone(),
             is_nobody: false,
             notes: Vec::new(),
             world,
@@ -132,25 +139,15 @@ impl AgreementDraft<'_> {
         let mut facts = ops::file_faults::facts(&self.state, top);
         facts.holding.clone_from(&comparison.holding);
         let lessons = ops::memory::shown(client, top, &self.state);
-        let view = AgreementView::unchanged(&self.state, config);
-        let differ = comparison.differ();
+        let view = AgreementView::of(&self.state, config, comparison);
         let is_git = self.state.objective.constraints.workspace() == Workspace::Git;
         Ok(AgreementView {
-            base_case: comparison.fresh.clone(),
-            here: comparison.here.clone(),
             warnings: warnings(&view.world, comparison, config),
             issues: ops::file_faults::judged(&self.state, &facts),
-            lacking: LackingPaths {
-                checkout: comparison.not_fresh.clone(),
-                here: comparison.not_here.clone(),
-            },
-            suggested: if differ { comparison.link_flags() } else { Vec::new() },
             remembered: lessons.iter().map(|one| lesson(&view.world, one)).collect(),
             unchanged: false,
             start: self.start.clone(),
             uncommitted: trees.map_or(Ok(0), Worktrees::uncommitted)?,
-            setup_ms: comparison.setup_ms,
-            carried: comparison.carried.clone(),
             is_nobody: is_git && trees.is_some_and(|trees| trees.git().identity_is_default()),
             notes: trees.map(Worktrees::notes).unwrap_or_default(),
             ..view

@@ -45,7 +45,7 @@ pub(super) fn findings(place: &StatePlace, programs: &dyn Programs) -> Vec<Findi
         Err(error) => {
             let failure = Failure::from(error);
             let means = "no run begins with it";
-            return vec![Finding::missing("agents", failure.message, means).mend(failure.hint)];
+            return vec![Health::Missing.of("agents", failure.message, means).mend(failure.hint)];
         }
     };
     let environment = environment::for_attempts(std::env::vars_os(), &[]);
@@ -73,7 +73,7 @@ fn unknown_roles(config: &Config) -> Vec<Finding> {
         let failure = Failure::from(error);
         let name = format!("role {}", choice.duty.text());
         let means = "no run begins with it";
-        Some(Finding::missing(name, failure.message, means).mend(failure.hint))
+        Some(Health::Missing.of(name, failure.message, means).mend(failure.hint))
     });
     unknown.collect()
 }
@@ -95,7 +95,8 @@ fn of_machine(look: &AgentLook<'_>) -> Vec<Finding> {
     let means = "a task without an action finds nobody who does it";
     let lines = example().join(" and ");
     findings.push(
-        Finding::degraded("worker", "none is configured", means)
+        Health::Degraded
+            .of("worker", "none is configured", means)
             .mend(format!("in descent.toml: {lines}")),
     );
     findings
@@ -107,9 +108,9 @@ fn not_tried(look: &AgentLook<'_>, name: &AgentName, why: &str) -> Finding {
     let found = format!("not tried: this configuration is not yours (descent.toml {why})");
     let means = "nothing of it starts, and no key is read, before you allowed it";
     let finding = if is_needed(look, name) {
-        Finding::unusable(label(name), found, means)
+        Health::Unusable.of(label(name), found, means)
     } else {
-        Finding::degraded(label(name), found, means)
+        Health::Degraded.of(label(name), found, means)
     };
     finding.mend("descent trust --worker")
 }
@@ -123,7 +124,7 @@ fn is_needed(look: &AgentLook<'_>, name: &AgentName) -> bool {
 fn of_name(look: &AgentLook<'_>, name: &AgentName) -> Finding {
     match look.config.by_name(name, "the configuration") {
         Ok(agent) => AgentFinding { look, agent, is_needed: is_needed(look, name) }.finding(),
-        Err(error) => Finding::missing(label(name), error.to_string(), NO_WORK),
+        Err(error) => Health::Missing.of(label(name), error.to_string(), NO_WORK),
     }
 }
 
@@ -159,9 +160,13 @@ impl AgentFinding<'_> {
                 return self.unusable(failure.message, failure.hint);
             }
             return match providers_tried(self.look, &self.agent, provider) {
-                Ok(tried) if tried.fits => self.ok(tried.found),
-                Ok(tried) => Finding::degraded(label(&self.agent.name), tried.found, MISFIT)
-                    .mend(providers_mend(&self.agent)),
+                Ok((found, true)) => self.ok(found),
+                Ok((found, false)) => {
+                    let mend = format!(
+                        "try another model in agents.{name}.model, or another server for it"
+                    );
+                    Health::Degraded.of(label(name), found, MISFIT).mend(mend)
+                }
                 Err((found, mend)) => self.unusable(found, mend),
             };
         }
@@ -246,11 +251,11 @@ impl AgentFinding<'_> {
     }
 
     fn missing(&self, found: String, mend: String) -> Finding {
-        self.lack(Finding::missing(label(&self.agent.name), found, NO_WORK), mend)
+        self.lack(Health::Missing.of(label(&self.agent.name), found, NO_WORK), mend)
     }
 
     fn unusable(&self, found: String, mend: String) -> Finding {
-        self.lack(Finding::unusable(label(&self.agent.name), found, NO_WORK), mend)
+        self.lack(Health::Unusable.of(label(&self.agent.name), found, NO_WORK), mend)
     }
 
     /// An agent that no role names is no lack of the machine.
@@ -297,25 +302,12 @@ const QUESTION: &str = "Answer with this JSON object and nothing else: {\"ok\": 
 /// The consequence of answers that do not fit.
 const MISFIT: &str = "an answer that does not fit is asked for twice more; then the attempt fails";
 
-/// A provider that answered.
-struct TriedProvider {
-    /// A line about it.
-    found: String,
-    /// Whether it answered as it was asked to.
-    fits: bool,
-}
-
-fn providers_mend(agent: &ResolvedAgent) -> String {
-    let name = &agent.name;
-    format!("try another model in agents.{name}.model, or another server for it")
-}
-
-/// The trial of a provider: what it can do, else the fault with its mend.
+/// The trial of a provider: what it can do, and whether it answered as it was asked to; else the fault with its mend.
 fn providers_tried(
     look: &AgentLook<'_>,
     agent: &ResolvedAgent,
     provider: &Provider,
-) -> Result<TriedProvider, (String, String)> {
+) -> Result<(String, bool), (String, String)> {
     let name = agent.name.as_str();
     let told = |error: &ModelError| {
         let what = format!("{}: {error} ({})", provider.line(), error.code());
@@ -354,7 +346,7 @@ fn providers_tried(
     let context = provider.context.or(server.context);
     let context = context.map(|tokens| format!("; {tokens} tokens fit")).unwrap_or_default();
     let found = format!("{}: {answers}{context}", provider.line());
-    Ok(TriedProvider { found, fits })
+    Ok((found, fits))
 }
 
 /// Whether an answer is the object that was asked for.

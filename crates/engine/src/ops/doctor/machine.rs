@@ -8,7 +8,7 @@ use std::{
 
 use descent_core::state::Workspace;
 
-use super::Finding;
+use super::{Finding, Health};
 use crate::ops;
 use descent_process as process;
 use descent_store::{self as store, StatePlace, Store};
@@ -44,12 +44,13 @@ pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
             findings.extend(leftovers(place, &cache));
         }
         None => findings.push(
-            Finding::missing(
-                "cache",
-                "neither XDG_CACHE_HOME nor HOME is set",
-                "there is no place for the working copies of attempts",
-            )
-            .mend("export HOME=…"),
+            Health::Missing
+                .of(
+                    "cache",
+                    "neither XDG_CACHE_HOME nor HOME is set",
+                    "there is no place for the working copies of attempts",
+                )
+                .mend("export HOME=…"),
         ),
     }
     findings.push(version(place));
@@ -77,7 +78,7 @@ fn leftovers(place: &StatePlace, cache: &Path) -> Option<Finding> {
     let bytes = all.iter().map(|one| one.bytes).fold(0, u64::saturating_add);
     let found = format!("{}, {}", phrase::count(all.len(), "ended run"), phrase::megabytes(bytes));
     let means = "nothing needs them; they take room";
-    Some(Finding::degraded("leftovers", found, means).mend("descent clean -n"))
+    Some(Health::Degraded.of("leftovers", found, means).mend("descent clean -n"))
 }
 
 fn state(place: &StatePlace) -> Vec<Finding> {
@@ -91,36 +92,33 @@ fn state(place: &StatePlace) -> Vec<Finding> {
 }
 
 fn tried(probe: &store::Probe) -> [Finding; 3] {
+    let lacks = |name, error: &io::Error, means, mend: &str| {
+        Health::Missing.of(name, error.to_string(), means).mend(mend)
+    };
     let durable = match &probe.durable {
         Ok(()) => Finding::ok("state write", "written, synced and renamed"),
         Err(error) => {
-            let means = "a commit cannot be made durable here";
-            Finding::missing("state write", error.to_string(), means).mend(OTHER_DISK)
+            lacks("state write", error, "a commit cannot be made durable here", OTHER_DISK)
         }
     };
     let edits = match &probe.mode {
         Ok(mode) if mode.is_degraded() => {
-            Finding::degraded("edits", mode.name(), mode.meaning()).mend(LOCAL_DISK)
+            Health::Degraded.of("edits", mode.name(), mode.meaning()).mend(LOCAL_DISK)
         }
         Ok(mode) => Finding::ok("edits", format!("{}: {}", mode.name(), mode.meaning())),
-        Err(error) => {
-            let means = "no commit can take a name here";
-            Finding::missing("edits", error.to_string(), means).mend(OTHER_DISK)
-        }
+        Err(error) => lacks("edits", error, "no commit can take a name here", OTHER_DISK),
     };
     let lock = match &probe.lock {
         Ok(()) => Finding::ok("locks", "who holds a lock keeps others out"),
-        Err(error) => {
-            let means = "two loops could work on one state";
-            Finding::missing("locks", error.to_string(), means).mend(LOCAL_DISK)
-        }
+        Err(error) => lacks("locks", error, "two loops could work on one state", LOCAL_DISK),
     };
     [durable, edits, lock]
 }
 
 fn unwritable(name: &'static str, dir: &Path, error: &io::Error) -> Finding {
     let found = format!("{}: {error}", dir.display());
-    Finding::missing(name, found, "nothing can be written there")
+    Health::Missing
+        .of(name, found, "nothing can be written there")
         .mend(format!("chmod u+w {}, or free some space", quoted(dir)))
 }
 
@@ -142,30 +140,33 @@ fn room(name: &'static str, dir: &Path) -> Finding {
     let at = dir.display();
     let Some(space) = space::free_space(dir) else {
         let means = "a full disk is noticed when it is full";
-        return Finding::degraded(name, format!("{at}, free space unknown"), means);
+        return Health::Degraded.of(name, format!("{at}, free space unknown"), means);
     };
     let found = format!("{at}, {} free", phrase::megabytes(space.free_bytes));
     if space.is_read_only {
         let means = "nothing can be written there";
-        return Finding::missing(name, format!("{at}, mounted for reading alone"), means)
+        return Health::Missing
+            .of(name, format!("{at}, mounted for reading alone"), means)
             .mend("mount it for writing");
     }
     if space::is_used_up(dir) {
-        return Finding::missing(name, found, "a run would wait for room").mend("free some space");
+        return Health::Missing
+            .of(name, found, "a run would wait for room")
+            .mend("free some space");
     }
     let has_few_files = space.free_files.is_some_and(|files| files < FREE_FILES_LOW);
     if space.free_bytes < FREE_BYTES_LOW || has_few_files {
         let means = "a run that finds it full waits, and goes on when there is room";
-        return Finding::degraded(name, found, means).mend("free some space");
+        return Health::Degraded.of(name, found, means).mend("free some space");
     }
     match file_system(dir) {
         Some(TMPFS) => {
             let means = "what is there is gone when the machine restarts";
-            Finding::degraded(name, format!("{found} in memory (tmpfs)"), means)
+            Health::Degraded.of(name, format!("{found} in memory (tmpfs)"), means)
         }
         Some(kind) if REMOTE.contains(&kind) => {
             let means = "a change by another machine is noticed by polling, within a second";
-            Finding::degraded(name, format!("{found} on another machine"), means)
+            Health::Degraded.of(name, format!("{found} on another machine"), means)
         }
         Some(_) | None => Finding::ok(name, found),
     }
@@ -173,7 +174,7 @@ fn room(name: &'static str, dir: &Path) -> Finding {
 
 fn owner(dir: &Path) -> Finding {
     let Ok(meta) = dir.metadata() else {
-        return Finding::degraded("owner", "unknown", "permissions cannot be looked at");
+        return Health::Degraded.of("owner", "unknown", "permissions cannot be looked at");
     };
     let (mode, mine) = (meta.mode() & 0o777, private::me().uid == meta.uid());
     let whose = if mine { "yours" } else { "of another account" };
@@ -181,7 +182,9 @@ fn owner(dir: &Path) -> Finding {
     let is_sticky = meta.mode() & 0o1000 != 0;
     if mode & 0o002 != 0 && !is_sticky {
         let means = "anybody can put commands into your state";
-        return Finding::degraded("owner", found, means).mend(format!("chmod o-w {}", quoted(dir)));
+        return Health::Degraded
+            .of("owner", found, means)
+            .mend(format!("chmod o-w {}", quoted(dir)));
     }
     Finding::ok("owner", found)
 }
@@ -204,7 +207,9 @@ fn version(place: &StatePlace) -> Finding {
 /// No copies for attempts can be made.
 fn without_copies(name: &'static str, error: git::GitError) -> Finding {
     let failure = Failure::from(error);
-    Finding::missing(name, failure.message, "no copies for attempts can be made").mend(failure.hint)
+    Health::Missing
+        .of(name, failure.message, "no copies for attempts can be made")
+        .mend(failure.hint)
 }
 
 fn repository(place: &StatePlace) -> Vec<Finding> {
@@ -221,12 +226,13 @@ fn repository(place: &StatePlace) -> Vec<Finding> {
     match Git::open(&place.project) {
         Ok(Some(git)) => vec![commits(&git), identity(&git)],
         Ok(None) if chosen == Some(Workspace::Git) => vec![
-            Finding::missing(
-                "repository",
-                "none around this directory",
-                "what is agreed says that attempts work in one: workspace = git",
-            )
-            .mend("git init && git add -A && git commit --allow-empty -m start"),
+            Health::Missing
+                .of(
+                    "repository",
+                    "none around this directory",
+                    "what is agreed says that attempts work in one: workspace = git",
+                )
+                .mend("git init && git add -A && git commit --allow-empty -m start"),
         ],
         Ok(None) => vec![Finding::ok(
             "repository",
@@ -256,7 +262,8 @@ fn commits(git: &Git) -> Finding {
 fn identity(git: &Git) -> Finding {
     if git.identity_is_default() {
         let means = "commits of the result bear a made-up name";
-        return Finding::degraded("identity", "git knows no name of yours", means)
+        return Health::Degraded
+            .of("identity", "git knows no name of yours", means)
             .mend("git config --global user.name …; … user.email …");
     }
     Finding::ok("identity", "git knows your name")
@@ -267,7 +274,7 @@ pub(super) fn fence(place: &StatePlace) -> Finding {
     let cwd = workspace::cache_dir().unwrap_or_else(std::env::temp_dir);
     match ops::programs(place).gap(&cwd) {
         None => Finding::ok("fence", "attempts and checks cannot write .descent and .git"),
-        Some(why) => Finding::degraded(
+        Some(why) => Health::Degraded.of(
             "fence",
             format!("attempts can write the state file: {why}"),
             "a change of it while they work waits for `descent trust`",
@@ -279,7 +286,7 @@ pub(super) fn fence(place: &StatePlace) -> Finding {
 pub(super) fn ending() -> Finding {
     if let Err(refused) = process::methods::check_requested() {
         let means = "a run would not begin";
-        return Finding::missing("ending", refused.message, means).mend(refused.hint);
+        return Health::Missing.of("ending", refused.message, means).mend(refused.hint);
     }
     let tried = process::methods::methods();
     let found: Vec<String> = tried.iter().map(process::methods::MethodProbe::text).collect();
@@ -287,10 +294,7 @@ pub(super) fn ending() -> Finding {
     if tried.iter().any(|one| one.why_not.is_none()) {
         return Finding::ok("ending", found);
     }
-    Finding::degraded(
-        "ending",
-        found,
-        "a process that leaves the group of its attempt may outlive it",
-    )
-    .mend("mount -t proc proc /proc, and see docs/processes.md")
+    Health::Degraded
+        .of("ending", found, "a process that leaves the group of its attempt may outlive it")
+        .mend("mount -t proc proc /proc, and see docs/processes.md")
 }

@@ -94,15 +94,14 @@ pub(super) fn committed(store: &Store, loaded: &LoadedState) -> CommittedFiles {
     let (states, sidecars): (Vec<_>, Vec<_>) =
         git.committed(&asked).into_iter().partition(|path| *path == place.state);
     let is_as_is = !states.is_empty() && git.has_as_is(&place.state, loaded.bytes());
+    let is_in_journal = || {
+        let kept = store.history().state(&loaded.state.lineage, loaded.state.serial);
+        kept.is_some_and(|past| past.bytes == loaded.bytes())
+    };
     // A journal that git does not have was written here.
-    let is_ours = || sidecars.is_empty() && is_in_journal(store, loaded);
+    let is_ours = || sidecars.is_empty() && is_in_journal();
     let why = "git has the file as it is, and the journal beside it does not";
     CommittedFiles { state: (is_as_is && !is_ours()).then(|| why.to_owned()), sidecars }
-}
-
-fn is_in_journal(store: &Store, loaded: &LoadedState) -> bool {
-    let kept = store.history().state(&loaded.state.lineage, loaded.state.serial);
-    kept.is_some_and(|past| past.bytes == loaded.bytes())
 }
 
 /// The reason to ask about what a project's configuration starts, behind the name of its file. Content that was used in
@@ -258,9 +257,9 @@ pub(super) fn plan_doubt(
 }
 
 fn is_written(plan: &NamedPlan<'_>, place: &StatePlace, here: &LoadedState) -> Option<bool> {
-    let (run, constraints) = (&here.state.run, &here.state.objective.constraints);
+    let run = &here.state.run;
     let start = &run.started_from.as_ref()?.commit;
-    let workspaces = Workspaces::open(place, &here.state.lineage, constraints).ok()?;
+    let workspaces = Workspaces::of(place, &here.state).ok()?;
     let git = workspaces.trees()?.git();
     let path = plan.dir.join(plan.path).canonicalize().ok()?;
     let inside = path.strip_prefix(git.top().canonicalize().ok()?).ok()?;
