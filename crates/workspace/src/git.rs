@@ -212,19 +212,11 @@ pub fn version(dir: &Path) -> Result<(u32, u32), GitError> {
 }
 
 fn locate(host: &GitHost, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> {
-    let args = [
-        "rev-parse",
-        "--path-format=absolute",
-        "--is-bare-repository",
-        "--is-inside-work-tree",
-        "--git-dir",
-        "--git-common-dir",
-        "--show-toplevel",
-    ];
-    let ran = host.run(dir, args.map(Into::into).to_vec(), Vec::new(), None)?;
+    let args = "rev-parse --path-format=absolute --is-bare-repository --is-inside-work-tree --git-dir \
+                --git-common-dir --show-toplevel";
+    let ran = host.run(dir, args.split(' ').map(Into::into).collect(), Vec::new(), None)?;
     if ran.stdout.starts_with(b"true\nfalse\n") {
-        let dir = dir.to_owned();
-        return Err(GitError::Bare { dir });
+        return Err(GitError::Bare { dir: dir.to_owned() });
     }
     if ran.stdout.starts_with(b"false\nfalse\n") {
         return Ok(None);

@@ -70,7 +70,11 @@ pub fn leftovers(at: &StatePlace, cache: Option<&Path>) -> Result<Vec<Leftover>>
     let mut all: Vec<Leftover> = look.found.into_values().collect();
     all.retain(|one| !one.left.is_empty());
     for one in &mut all {
-        one.bytes = one.left.iter().map(bytes_of).sum();
+        let bytes = |left: &LeftoverPlace| match left {
+            LeftoverPlace::Trees(dir) | LeftoverPlace::Repository(dir) => bytes_below(dir),
+            LeftoverPlace::References(_) => 0,
+        };
+        one.bytes = one.left.iter().map(bytes).sum();
     }
     Ok(all)
 }
@@ -147,7 +151,7 @@ impl<'a> LeftoverScan<'a> {
             }
             // Another project's files are not compared here: they need not be as its result was applied.
             let is_elsewhere = project != self.at.project && repository.is_dir();
-            let saved_state = saved_state(&dir);
+            let saved_state = entries_of_files(&dir).find(|path| places::is_saved_state(path));
             let one = self.add(&name, LeftoverPlace::Trees(dir));
             one.is_unapplied |=
                 is_elsewhere && standing.is_none() && !is_noted_applied(&repository, &name);
@@ -241,10 +245,6 @@ fn lineage_in(state: &Path) -> Option<String> {
     Some(places::name(&named.internal.lineage))
 }
 
-fn saved_state(place: &Path) -> Option<PathBuf> {
-    entries_of_files(place).find(|path| places::is_saved_state(path))
-}
-
 fn entries(dir: &Path) -> Vec<(String, PathBuf)> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let dirs = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
@@ -274,13 +274,6 @@ pub fn bytes_of_trees(project: &Path, cache: &Path) -> u64 {
     let is_its = |dir: &PathBuf| places::noted(dir).0.as_deref() == Some(project);
     let places = tree_places(cache).into_iter().map(|(_, dir)| dir).filter(is_its);
     places.map(|dir| bytes_below(&dir)).fold(0, u64::saturating_add)
-}
-
-fn bytes_of(left: &LeftoverPlace) -> u64 {
-    match left {
-        LeftoverPlace::Trees(dir) | LeftoverPlace::Repository(dir) => bytes_below(dir),
-        LeftoverPlace::References(_) => 0,
-    }
 }
 
 /// The bytes on the disk, as far as they can be counted.

@@ -171,8 +171,7 @@ impl Workspaces {
 
     /// The tree of that commit, as the basis of evidence; `None` in `shared`.
     pub fn tree_of(&self, commit: &CommitId) -> Result<Option<TreeId>> {
-        let tree = self.trees().map(|trees| trees.tree_of(commit));
-        tree.transpose()
+        self.trees().map(|trees| trees.tree_of(commit)).transpose()
     }
 
     /// A place that work needs and that somebody has moved away or removed.
@@ -187,18 +186,17 @@ impl Workspaces {
         base: Option<&CommitId>,
         warmth: Warmth,
     ) -> Result<WorkDir> {
-        match self.trees() {
-            Some(trees) => trees.for_attempt(slot, base, warmth),
-            None => Ok(self.in_place()),
-        }
+        self.work_in(|trees| trees.for_attempt(slot, base, warmth))
+    }
+
+    /// A directory of the trees. In place it is never new: `setup` is for workspaces, and people set up their own directory.
+    fn work_in(&self, of: impl FnOnce(&Worktrees) -> Result<WorkDir>) -> Result<WorkDir> {
+        self.trees().map_or_else(|| Ok(WorkDir::ready(self.project.clone())), of)
     }
 
     /// The tree of a slot as its last attempt left it.
     pub fn as_left(&self, slot: usize) -> Result<WorkDir> {
-        match self.trees() {
-            Some(trees) => trees.as_left(slot),
-            None => Ok(self.in_place()),
-        }
+        self.work_in(|trees| trees.as_left(slot))
     }
 
     /// Whether a slot has the very tree that its last attempt was given, so that its agent can go on there. Another one in
@@ -216,15 +214,7 @@ impl Workspaces {
         commit: Option<&CommitId>,
         warmth: Warmth,
     ) -> Result<WorkDir> {
-        match self.trees() {
-            Some(trees) => trees.for_checks(which, commit, warmth),
-            None => Ok(self.in_place()),
-        }
-    }
-
-    /// Never new: `setup` is for workspaces, and people set up their own directory.
-    fn in_place(&self) -> WorkDir {
-        WorkDir::ready(self.project.clone())
+        self.work_in(|trees| trees.for_checks(which, commit, warmth))
     }
 
     /// The place of the result as files.
@@ -249,8 +239,6 @@ impl Workspaces {
         Ok(path)
     }
 }
-
-// The files that say which packages a `setup` installs.
 
 /// Files that say what a package manager installs.
 pub const LOCK_FILES: [&str; 12] = [

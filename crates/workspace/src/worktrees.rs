@@ -263,7 +263,8 @@ impl Worktrees {
         for place in places::abandoned(&self.cache) {
             self.git.remove_worktrees(&place)?;
         }
-        self.tidy_checks()
+        let gone = places::abandoned_checks(self.whole_cache(), &self.lineage);
+        gone.iter().try_for_each(|dir| kept::remove(dir))
     }
 
     /// Brings a tree to a commit; gives the project's path in it.

@@ -10,11 +10,11 @@ use std::{
     path::Path,
 };
 
-use descent_core::id::{CommitId, Digest};
+use descent_core::id::CommitId;
 
 use super::{
     Git, GitError,
-    call::{as_path, shown},
+    call::{as_path, name_of, shown},
     git_disk,
     index::PrivateIndex,
     not_taken,
@@ -30,6 +30,16 @@ pub enum Leftovers {
     /// Untracked files are removed, ignored ones (build caches) stay.
     KeepIgnored,
     RemoveAll,
+}
+
+impl Leftovers {
+    /// The run of git that removes them.
+    fn clean(self) -> &'static str {
+        match self {
+            Self::KeepIgnored => "clean -ffdq",
+            Self::RemoveAll => "clean -ffdq -x",
+        }
+    }
 }
 
 impl Git {
@@ -65,8 +75,7 @@ impl Git {
         if self.exists(commit)? {
             return Ok(());
         }
-        let id = commit.to_string();
-        Err(GitError::NoSuchCommit { id })
+        Err(GitError::NoSuchCommit { id: commit.to_string() })
     }
 
     /// Removes the tree and its record; a missing tree is no error.
@@ -95,8 +104,7 @@ impl Git {
                 || at.starts_with(person.common_dir())
         };
         if is_bad(at) || is_bad(&real) {
-            let at = at.to_owned();
-            return Err(GitError::BadPlace { at });
+            return Err(GitError::BadPlace { at: at.to_owned() });
         }
         Ok(())
     }
@@ -110,11 +118,7 @@ impl Git {
     ) -> Result<(), GitError> {
         tree.tidy()?;
         self.write_files(tree, commit)?;
-        let mut clean = tree.call("clean").arg("-ffdq");
-        if leftovers == Leftovers::RemoveAll {
-            clean = clean.arg("-x");
-        }
-        clean.ok()?;
+        tree.call(leftovers.clean()).ok()?;
         if leftovers == Leftovers::RemoveAll {
             not_taken::remove_below(tree.at())?;
         }
@@ -122,16 +126,11 @@ impl Git {
     }
 
     fn write_files(&self, tree: &Tree<'_>, commit: &CommitId) -> Result<(), GitError> {
-        tree.call("read-tree")
-            .args(["--reset", "-u"])
-            .id("", commit.as_str(), "")
-            .attributes_of(commit.as_str())
-            .ok()
-            .map(drop)
-            .map_err(|error| match error {
-                GitError::NotHere { what, .. } => self.not_here(commit, what),
-                error => error,
-            })
+        let call = tree.call("read-tree --reset -u").id(commit).attributes_of(commit);
+        call.ok().map(drop).map_err(|error| match error {
+            GitError::NotHere { what, .. } => self.not_here(commit, what),
+            error => error,
+        })
     }
 
     /// With the command that reads each file of the commit, so that git fetches it.
@@ -207,8 +206,7 @@ impl Git {
                 && let Some(commit) = own.clean_head(DEPTH_MAX)?
                 && commit != link.commit
             {
-                let path = link.path.clone();
-                moved.push(Link { path, commit });
+                moved.push(Link { path: link.path.clone(), commit });
             }
         }
         Ok(moved)
@@ -236,10 +234,8 @@ impl Git {
         }
         let more = if names.len() > NAMED_MAX { ", …" } else { "" };
         names.truncate(NAMED_MAX);
-        Err(GitError::ModuleDirty {
-            path: self.top().to_owned(),
-            what: format!("{}{more}", names.join(", ")),
-        })
+        let what = format!("{}{more}", names.join(", "));
+        Err(GitError::ModuleDirty { path: self.top().to_owned(), what })
     }
 
     /// Records the commits of the submodules in the index that `call` uses.
@@ -256,8 +252,7 @@ impl Git {
             let id = link.commit.as_str().as_bytes();
             orders.extend([GITLINK, b" ", id, b"\t", &link.path, b"\0"].concat());
         }
-        let call = call("update-index").args(["-z", "--index-info"]);
-        call.stdin(orders).ok().map(drop)
+        call("update-index -z --index-info").stdin(orders).ok().map(drop)
     }
 
     /// Fills the submodules of the tree at `at`, which `index` describes. `saved` is a directory of
@@ -282,10 +277,8 @@ impl Git {
                 continue;
             }
             if !own.exists(&link.commit)? {
-                return Err(GitError::ModuleCommit {
-                    path: own.top().to_owned(),
-                    commit: link.commit.to_string(),
-                });
+                let (path, commit) = (own.top().to_owned(), link.commit.to_string());
+                return Err(GitError::ModuleCommit { path, commit });
             }
             if !dir.is_dir() || dir.is_symlink() {
                 git_disk::remove_tree(&dir)?;
@@ -311,17 +304,9 @@ impl Git {
         if saved.is_file() {
             git_disk::copy_index(saved, &index)?;
         }
-        self.call_on("read-tree", dir)
-            .index(&index)
-            .args(["--reset", "-u"])
-            .id("", commit.as_str(), "")
-            .attributes_of(commit.as_str())
-            .ok()?;
-        let mut clean = self.call_on("clean", dir).index(&index).arg("-ffdq");
-        if leftovers == Leftovers::RemoveAll {
-            clean = clean.arg("-x");
-        }
-        clean.ok()?;
+        let call = |words| self.call_on(words, dir).index(&index);
+        call("read-tree --reset -u").id(commit).attributes_of(commit).ok()?;
+        call(leftovers.clean()).ok()?;
         git_disk::make_dirs(saved.parent().unwrap_or(saved))?;
         git_disk::copy_index(&index, saved)
     }
@@ -361,10 +346,4 @@ impl Git {
         }
         Ok(changed)
     }
-}
-
-/// A file name for any path.
-fn name_of(path: &[u8]) -> String {
-    let digest = Digest::sha256(path);
-    digest.as_str().trim_start_matches("sha256:").chars().take(16).collect()
 }

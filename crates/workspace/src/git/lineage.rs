@@ -20,7 +20,7 @@ use std::{
     ffi::OsString,
     fs,
     os::unix::ffi::{OsStrExt, OsStringExt},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -75,11 +75,10 @@ impl Git {
             let path = self.top().join(inside);
             // A submodule, which this repository's own index does not look into.
             if path.join(".git").symlink_metadata().is_ok() {
-                let inside = inside.to_owned();
-                return Err(GitError::Tracked { path, inside });
+                return Err(GitError::Tracked { path, inside: inside.to_owned() });
             }
         }
-        let known = self.call("ls-files").args(["-z", "--"]).arg(inside).ok()?;
+        let known = self.call("ls-files -z --").arg(inside).ok()?;
         if known.is_empty() {
             Ok(())
         } else {
@@ -171,16 +170,15 @@ impl Git {
 
     fn refs_for_slots(&self) -> Result<Vec<u8>, GitError> {
         let mut text = b"# pack-refs with: sorted \n".to_vec();
-        let call = self.call("for-each-ref");
-        let call = call.args(["--sort=refname", "--format=%(objectname) %(refname)"]);
-        text.extend(call.args(["refs/heads", "refs/remotes", "refs/tags"]).ok()?);
+        let call = self.call("for-each-ref refs/heads refs/remotes refs/tags --sort=refname");
+        text.extend(call.arg("--format=%(objectname) %(refname)").ok()?);
         Ok(text)
     }
 
     /// A file of the person's, named by a setting or found by git under its usual name; empty if
     /// missing.
     fn personal(&self, key: &'static str, usual: &str) -> Result<Vec<u8>, GitError> {
-        let path = self.host().path_of(key).or_else(|| self.host().usual_file(usual));
+        let path = self.host().path_of(key, usual);
         path.map_or(Ok(Vec::new()), |path| read_theirs(&self.top().join(path)))
     }
 
@@ -235,12 +233,6 @@ impl Git {
         }
     }
 
-    /// Like [`Git::at_home`], but every new object becomes ours.
-    pub(super) fn taking_home(&self, verb: &'static str) -> Call<'_> {
-        let call = self.person().call(verb);
-        call.env("GIT_OBJECT_DIRECTORY", self.objects())
-    }
-
     /// Copies into the person's repository what `head` has and it lacks. `base` is the base of the
     /// work.
     pub(super) fn bring_home(&self, head: &CommitId, base: &CommitId) -> Result<(), GitError> {
@@ -256,11 +248,10 @@ impl Git {
                 break;
             }
         }
-        let call = self.at_home("pack-objects");
-        pack(call, &person.objects(), orders.clone())?;
+        pack(self.at_home("pack-objects"), &person.objects(), orders.clone())?;
         sync_all_at(&person.objects())?;
         // Nothing that names it is written before all of it is there.
-        let call = person.call("rev-list").args(["--objects", "--quiet", "--stdin"]);
+        let call = person.call("rev-list --objects --quiet --stdin");
         call.stdin(orders).ok().map(drop)
     }
 
@@ -275,16 +266,15 @@ impl Git {
         if others.is_empty() {
             return Ok(());
         }
-        let call = person.call("cat-file").arg("--batch-check=%(objectname)");
+        let call = person.call("cat-file --batch-check=%(objectname)");
         let output = call.stdin(others.join("\n") + "\n").ok()?;
         let theirs: Vec<String> = output.split(|byte| *byte == b'\n').filter_map(as_id).collect();
         if theirs.is_empty() {
             return Ok(());
         }
         let pack = self.objects().join("pack/pack");
-        let call = self.call("pack-objects").setting(SYNCED).arg("-q");
-        let call = call.arg(pack).stdin(theirs.join("\n") + "\n");
-        call.ok().map(drop)
+        let call = self.call("pack-objects -q").setting(SYNCED).arg(pack);
+        call.stdin(theirs.join("\n") + "\n").ok().map(drop)
     }
 }
 
@@ -305,8 +295,7 @@ pub(super) fn is_whole(repository: &Path) -> Result<bool, GitError> {
     for dir in [above, repository] {
         match dir.symlink_metadata() {
             Ok(meta) if !meta.is_dir() => {
-                let path = dir.to_owned();
-                return Err(GitError::NoDirectory { path });
+                return Err(GitError::NoDirectory { path: dir.to_owned() });
             }
             _ => {}
         }
@@ -376,9 +365,6 @@ fn read_pairs(path: &Path) -> Option<Vec<(OsString, OsString)>> {
 
 /// Reads a file that need not exist. Its links are followed, since the person made them.
 fn read_theirs(path: &Path) -> Result<Vec<u8>, GitError> {
-    let real: PathBuf = match path.canonicalize() {
-        Ok(real) => real,
-        Err(_) => return Ok(Vec::new()),
-    };
+    let Ok(real) = path.canonicalize() else { return Ok(Vec::new()) };
     files::read(&real, BYTES_MAX).map_err(GitError::io(real))
 }

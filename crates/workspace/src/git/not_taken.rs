@@ -149,10 +149,9 @@ impl Git {
             call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects)
         };
         let unread = || Some(tip.name.clone());
-        let mut list = call("rev-list").args(["--max-count=1"]);
-        list = list.id("", tip.commit.as_str(), "").id("^", base.as_str(), "");
+        let mut list = call("rev-list --max-count=1").id(&tip.commit).but(base);
         if let Some(head) = head_of(git) {
-            list = list.id("^", &head, "");
+            list = list.but(&head);
         }
         match list.ok() {
             Ok(others) if others.is_empty() => return None,
@@ -266,23 +265,17 @@ impl Git {
 pub(super) fn refuse_in(tree: &Path, dir: &Path) -> Result<(), GitError> {
     let mut paths = OPENED.iter().map(|name| dir.join(name));
     match paths.find_map(|path| git_disk::special(tree, &path).map(|what| (path, what))) {
-        Some((path, what)) => {
-            let path = path.display().to_string();
-            Err(GitError::WaitedFor { path, what })
-        }
+        Some((path, what)) => Err(GitError::WaitedFor { path: path.display().to_string(), what }),
         None => Ok(()),
     }
 }
 
 fn refuse_below(tree: &Path) -> Result<(), GitError> {
-    in_each_dir(
-        tree,
-        |dir, special| if special.iter().any(is_opened) { refuse_in(tree, dir) } else { Ok(()) },
-    )
-}
-
-fn is_opened(name: &OsString) -> bool {
-    OPENED.iter().any(|opened| name == opened)
+    let is_opened = |name: &OsString| OPENED.iter().any(|opened| name == opened);
+    in_each_dir(tree, |dir, special| match special.iter().any(is_opened) {
+        true => refuse_in(tree, dir),
+        false => Ok(()),
+    })
 }
 
 /// Removes pipes, sockets and devices, which no clean of git's touches: it does not see them.

@@ -116,9 +116,8 @@ impl Git {
 
     /// Whether everything in a commit is there.
     pub(crate) fn holds_all_of(&self, commit: &CommitId) -> Result<bool, GitError> {
-        let call = self.call("rev-list").args(["--objects", "--quiet"]);
-        let ran = call.id("", commit.as_str(), "").arg("--").output()?;
-        Ok(ran.status.success())
+        let call = self.call("rev-list --objects --quiet").id(commit).arg("--");
+        Ok(call.output()?.status.success())
     }
 
     /// Shares all objects of another repository of ours.
@@ -142,8 +141,7 @@ impl Git {
         let empty = PrivateIndex::new(scratch)?;
         let mut left_out: Vec<&Path> = left_out.iter().map(PathBuf::as_path).collect();
         left_out.push(as_path(OWN_DIR));
-        let mut call = empty.of(self.call("ls-files"));
-        call = call.args(["--others", "--exclude-standard", "-z"]);
+        let mut call = empty.of(self.call("ls-files --others --exclude-standard -z"));
         for path in &left_out {
             call = call.arg("-x").arg(as_pattern(path));
         }
@@ -175,7 +173,7 @@ impl Git {
             index.fill_from(&self.known_index())?;
         }
         let call = |verb| self.call(verb).index(index.path());
-        let output = call("ls-files").arg("-z").ok()?;
+        let output = call("ls-files -z").ok()?;
         let known: BTreeSet<&[u8]> = fields(&output).collect();
         let wanted: BTreeSet<&[u8]> = found.files.iter().map(Vec::as_slice).collect();
         let gone = known.difference(&wanted).map(|path| path.to_vec());
@@ -214,13 +212,12 @@ impl Git {
 
     /// Without author and time: its id depends only on the files.
     fn commit_start(&self, tree: &TreeId) -> Result<CommitId, GitError> {
-        let mut call = self.call("commit-tree");
+        let mut call = self.call("commit-tree --no-gpg-sign -F -");
         for role in ["AUTHOR", "COMMITTER"] {
             call = call.env(&format!("GIT_{role}_NAME"), NOBODY.0);
             call = call.env(&format!("GIT_{role}_EMAIL"), NOBODY.1);
         }
-        let call = call.args(["--no-gpg-sign", "-F", "-"]);
-        let call = call.id("", tree.as_str(), "").dated(UnixMillis(0));
+        let call = call.id(tree).dated(UnixMillis(0));
         let commit = CommitId::new(call.stdin(MESSAGE).ok_id()?);
         self.remember(&commit, tree);
         Ok(commit)

@@ -49,11 +49,8 @@ impl Git {
     }
 
     fn write_ref(&self, name: &str, commit: &CommitId) -> Result<(), GitError> {
-        self.call("update-ref")
-            .args(["--no-deref", "--end-of-options", name])
-            .id("", commit.as_str(), "")
-            .ok()
-            .map(drop)
+        let call = self.call("update-ref --no-deref --end-of-options").arg(name);
+        call.id(commit).ok().map(drop)
     }
 
     /// Nobody else writes under `refs/descent/`, and a live write does not grow this old.
@@ -100,8 +97,7 @@ impl Git {
         if orders.is_empty() {
             return Ok(());
         }
-        let call = self.call("update-ref").args(["--no-deref", "--stdin", "-z"]);
-        call.stdin(orders).ok().map(drop)
+        self.call("update-ref --no-deref --stdin -z").stdin(orders).ok().map(drop)
     }
 
     /// The references that are `prefix` or below it, sorted by name.
@@ -110,8 +106,8 @@ impl Git {
         if self.has_loose_refs_only() {
             return Ok(self.loose_refs(prefix));
         }
-        let output =
-            self.call("for-each-ref").args(["--format=%(objectname) %(refname)", prefix]).ok()?;
+        let call = self.call("for-each-ref").args(["--format=%(objectname) %(refname)", prefix]);
+        let output = call.ok()?;
         let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines.map(as_ref).collect()
     }
@@ -148,8 +144,7 @@ fn ours(name: &str) -> Result<&str, GitError> {
     if plain && name.starts_with(OURS) && !name.contains("..") {
         return Ok(name);
     }
-    let name = name.to_owned();
-    Err(GitError::BadRef { name })
+    Err(GitError::BadRef { name: name.to_owned() })
 }
 
 /// Another command of ours writes a reference in milliseconds; a lock that outlives this has no

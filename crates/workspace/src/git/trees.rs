@@ -9,12 +9,12 @@
 
 use super::{
     Git, GitError,
-    call::{Call, as_id, as_path},
+    call::{Call, as_id, as_path, name_of},
     git_disk,
     index::PREFIX,
     lineage::{SLOT_CONFIG, SLOT_REFS},
 };
-use descent_core::id::{CommitId, Digest};
+use descent_core::id::CommitId;
 use descent_system::files;
 use std::{
     fs,
@@ -57,8 +57,7 @@ impl Git {
     }
 
     pub(super) fn tree(&self, at: &Path) -> Tree<'_> {
-        let digest = Digest::sha256(at.as_os_str().as_bytes());
-        let name: String = digest.as_str().trim_start_matches("sha256:").chars().take(16).collect();
+        let name = name_of(at.as_os_str().as_bytes());
         Tree { git: self, at: at.to_owned(), admin: self.records().join(name) }
     }
 
@@ -161,9 +160,9 @@ impl<'g> Tree<'g> {
         git_disk::remove_tree(&self.admin)
     }
 
-    pub(super) fn saved_index(&self, commit: &CommitId) -> Option<PathBuf> {
-        let path = self.admin.join(format!("{SAVED}{commit}"));
-        path.is_file().then_some(path)
+    /// The index as of its last checkout, if that was of this commit.
+    pub(super) fn saved_index(&self, commit: &CommitId) -> PathBuf {
+        self.admin.join(format!("{SAVED}{commit}"))
     }
 
     /// Whether an attempt wrote the index that was given to it.
@@ -200,7 +199,7 @@ impl<'g> Tree<'g> {
                 git_disk::remove_tree(&entry.path())?;
             }
         }
-        git_disk::rename(&half_made, &self.admin.join(format!("{SAVED}{commit}")))?;
+        git_disk::rename(&half_made, &self.saved_index(commit))?;
         self.stand_at(commit)?;
         self.give_repository(commit)
     }

@@ -227,14 +227,13 @@ impl Content {
             return Ok(false);
         }
         match &self.contains {
-            Some(pattern) => Ok(pattern.is_match(&content_of(path)?)),
+            Some(pattern) => {
+                let content = files::read_linked(path, CONTENT_BYTES_MAX);
+                Ok(pattern.is_match(&content.map_err(|error| cannot(path, &error))?))
+            }
             None => Ok(true),
         }
     }
-}
-
-fn content_of(path: &Path) -> LookupResult<Vec<u8>> {
-    files::read_linked(path, CONTENT_BYTES_MAX).map_err(|error| cannot(path, &error))
 }
 
 fn digest_of(path: &Path, stop: &CancellationToken) -> LookupResult<String> {

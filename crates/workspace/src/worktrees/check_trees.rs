@@ -189,11 +189,6 @@ impl Worktrees {
         self.checks_root()
     }
 
-    pub(super) fn tidy_checks(&self) -> Result<()> {
-        let gone = places::abandoned_checks(self.whole_cache(), &self.lineage);
-        gone.iter().try_for_each(|dir| kept::remove(dir))
-    }
-
     pub(super) fn discard_checks(&self) -> Result<()> {
         let root = self.checks_root()?;
         kept::remove(&root)?;

@@ -145,11 +145,6 @@ impl Image {
     fn bytes(&self) -> u64 {
         self.dirs.iter().fold(0, |sum, (_, list)| sum.saturating_add(list.bytes))
     }
-
-    /// No file could be newer than build state of the future.
-    fn is_of_the_past(&self, cache: &Path) -> bool {
-        dir_copy::present(cache).is_some_and(|present| self.times.newest < present)
-    }
 }
 
 impl Worktrees {
@@ -238,7 +233,9 @@ impl Worktrees {
 
     fn way_of(&self, image: &Image) -> CopyWay {
         let way = self.copy_way(image);
-        let why = if !image.is_of_the_past(self.whole_cache()) {
+        let present = dir_copy::present(self.whole_cache());
+        // No file could be newer than build state of the future.
+        let why = if present.is_none_or(|present| image.times.newest >= present) {
             "it has a time in the future".to_owned()
         } else if way == CopyWay::TooLarge || way == CopyWay::Overlay && image.is_persons {
             let size = phrase::megabytes(image.bytes());

@@ -75,15 +75,11 @@ impl DirList {
         }
         list.is_movable = ties.is_movable;
         list.left_out = ties.left_out(at, made_in, dir)?;
-        list.leave_out();
+        let stays = |path: &Path| !list.left_out.iter().any(|gone| path.starts_with(gone));
+        list.dirs.retain(|(path, _)| stays(path));
+        list.files.retain(|(path, _)| stays(path));
+        list.links.retain(|(path, _)| stays(path));
         list.may_serve_elsewhere(at, made_in, ties.is_of_cargo).then_some(list)
-    }
-
-    fn leave_out(&mut self) {
-        let stays = |path: &Path| !self.left_out.iter().any(|gone| path.starts_with(gone));
-        self.dirs.retain(|(path, _)| stays(path));
-        self.files.retain(|(path, _)| stays(path));
-        self.links.retain(|(path, _)| stays(path));
     }
 
     fn may_serve_elsewhere(&self, at: &Path, made_in: TreeOrigin<'_>, is_of_cargo: bool) -> bool {
