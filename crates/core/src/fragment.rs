@@ -184,22 +184,13 @@ fn plan_of(atoms: &Node) -> plan::PlanReading {
 fn read(text: &str) -> Result<Node, Vec<Fault>> {
     let limits = Limits { bytes: BYTES_MAX, depth: 64, nodes: 50_000 };
     let parsed = doc::parse_bytes(text.as_bytes(), &limits);
-    match parsed.node.filter(|_| parsed.faults.is_empty()) {
-        Some(node) => Ok(node),
-        None if text.trim().is_empty() => Err(Vec::from([Fault::at(
-            "empty",
-            "",
-            "the answer is empty".to_owned(),
-            Some(FORM_HINT),
-        )])),
-        None if !text.trim_start().starts_with('{') => Err(Vec::from([Fault::at(
-            "no-object",
-            "",
-            "it is no JSON object".to_owned(),
-            Some(FORM_HINT),
-        )])),
-        None => Err(parsed.faults),
-    }
+    let (rule, message) = match parsed.node.filter(|_| parsed.faults.is_empty()) {
+        Some(node) => return Ok(node),
+        None if text.trim().is_empty() => ("empty", "the answer is empty"),
+        None if !text.trim_start().starts_with('{') => ("no-object", "it is no JSON object"),
+        None => return Err(parsed.faults),
+    };
+    Err(Vec::from([Fault::at(rule, "", message.to_owned(), Some(FORM_HINT))]))
 }
 
 /// # Errors
@@ -221,8 +212,7 @@ pub fn judge(
         return Err(faults);
     }
     let digest = Digest::of(doc::canonical(atoms).as_bytes());
-    let written = plan.root.as_ref().and_then(written_order);
-    let (names, parts) = name(asked, &plan.atoms, &written.unwrap_or_default());
+    let (names, parts) = name(asked, &plan.atoms, &written_order(&plan));
     let mut taken = AcceptedFragment {
         fragment: Fragment {
             context: asked.context.clone(),
@@ -271,9 +261,10 @@ fn remembered(
 }
 
 /// The ids in the order in which they were written.
-fn written_order(root: &Node) -> Option<Vec<AtomId>> {
-    let atoms = root.get("work_graph")?.get("atoms")?.as_object()?;
-    Some(atoms.iter().map(|one| AtomId::new(&*one.key)).collect())
+fn written_order(plan: &plan::PlanReading) -> Vec<AtomId> {
+    let atoms = plan.root.as_ref().and_then(|root| root.get("work_graph")?.get("atoms"));
+    let atoms = atoms.and_then(Node::as_object).unwrap_or_default().iter();
+    atoms.map(|one| AtomId::new(&*one.key)).collect()
 }
 
 /// The program's own id for each proposed one, and the ids of the atoms that have no parent.
@@ -393,12 +384,9 @@ fn depth(
         let Some(x) = graph.ix(id) else { continue };
         let deep = graph.above(x).take_while(|y| *y != plan).count() + 1;
         if deep > most as usize {
-            faults.push(Fault::at(
-                "too-deep",
-                &at(id),
-                format!("it stands {deep} deep in the fragment, the limit is {most}"),
-                Some("nest less: parts that wait for one another need no group"),
-            ));
+            let message = format!("it stands {deep} deep in the fragment, the limit is {most}");
+            let hint = "nest less: parts that wait for one another need no group";
+            faults.push(Fault::at("too-deep", &at(id), message, Some(hint)));
         }
     }
     faults
@@ -417,8 +405,8 @@ fn same(asked: FragmentRequest<'_>, fragment: &Fragment) -> Option<Fault> {
 /// Checks the number of planning steps at the same time: those in force, and those that the
 /// fragment would add.
 fn phases(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> Option<Fault> {
-    let inside = taken.atoms.values().filter(|atom| atom.plan().is_some());
-    too_many_phases(asked.state, live_plans(asked), inside.count())
+    let inside = taken.atoms.values().filter(|atom| atom.plan().is_some()).count();
+    too_many_phases(asked.state, live_plans(asked), inside)
 }
 
 /// The fault of more planning steps than there may be at the same time.
@@ -433,8 +421,7 @@ fn too_many_phases(state: &State, now: usize, inside: usize) -> Option<Fault> {
 }
 
 fn live_plans(asked: FragmentRequest<'_>) -> usize {
-    let live = asked.graph.plans().filter(|x| asked.active.is_live(*x));
-    live.count()
+    asked.graph.plans().filter(|x| asked.active.is_live(*x)).count()
 }
 
 /// A fault as a line for the planner, who reads it in the next attempt.

@@ -265,12 +265,9 @@ impl Graph {
 
     /// The number of atoms that planners added, in fragments or by deltas.
     pub fn planned(&self, state: &State) -> u64 {
-        let is_added = |x: &Ix| {
-            let atom = state.atom(&self.ids[*x]);
-            atom.is_some_and(|atom| atom.is_added_by_delta())
-        };
-        let planned = self.atoms().filter(|x| self.planned_by(*x).is_some() || is_added(x));
-        planned.count() as u64
+        let is_added =
+            |x: &Ix| state.atom(&self.ids[*x]).is_some_and(|atom| atom.is_added_by_delta());
+        self.atoms().filter(|x| self.planned_by(*x).is_some() || is_added(x)).count() as u64
     }
 
     /// Whether it is inside a plan that nobody looked at yet.
@@ -412,18 +409,18 @@ fn insert(set: &mut Arc<Vec<Ix>>, x: Ix) {
     }
 }
 
+fn known(index: &BTreeMap<AtomId, Ix>, ids: &[AtomId]) -> Vec<Ix> {
+    ids.iter().filter_map(|id| index.get(id).copied()).collect()
+}
+
 fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
-    let known = |ids: &[AtomId]| -> Vec<Ix> {
-        let known = ids.iter().filter_map(|id| index.get(id).copied());
-        known.collect()
-    };
     let kind = match &atom.body {
         Body::Task(_) => NodeKind::Task,
         Body::Plan(_) => NodeKind::Plan,
         Body::All { .. } => NodeKind::All,
         Body::Any { .. } => NodeKind::Any,
     };
-    let mut kids = known(atom.kids());
+    let mut kids = known(index, atom.kids());
     if kind == NodeKind::Plan {
         // The active fragment does not affect the order.
         kids.sort_unstable();
@@ -431,7 +428,7 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
     Vertex {
         kind,
         kids,
-        deps: known(&atom.depends_on),
+        deps: known(index, &atom.depends_on),
         parent: None,
         phases: phases(atom, index),
         spec: match kind {
@@ -458,15 +455,11 @@ fn phases(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vec<PlannedPhase> {
 }
 
 fn phase(plan: &PlanningStep, fragment: &Fragment, index: &BTreeMap<AtomId, Ix>) -> PlannedPhase {
-    let known = |ids: &[AtomId]| -> Vec<Ix> {
-        let known = ids.iter().filter_map(|id| index.get(id).copied());
-        known.collect()
-    };
     let end = plan.end_of(fragment);
     PlannedPhase {
         context: fragment.context.clone(),
-        parts: known(&fragment.parts),
-        dropped: end.map_or_else(Vec::new, |end| known(&end.missing)),
+        parts: known(index, &fragment.parts),
+        dropped: end.map_or_else(Vec::new, |end| known(index, &end.missing)),
         is_out: end.is_some_and(|end| end.has_failed),
         is_unjudged: fragment.unjudged,
     }

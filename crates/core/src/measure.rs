@@ -45,6 +45,8 @@
 
 pub mod granted;
 
+use core::ops::Add;
+
 use num_bigint::BigUint;
 
 use crate::{
@@ -63,7 +65,7 @@ use crate::{
 /// An answer, and two repairs of it.
 const TURNS_OF_AN_ANSWER: u64 = 3;
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Measure {
     pub attempts: BigUint,
     pub verdicts: BigUint,
@@ -71,11 +73,7 @@ pub struct Measure {
 
 impl Measure {
     pub fn of(seen: &Facts) -> Self {
-        let (open, granted) = (Self::open(seen), granted::of(&seen.state));
-        Self {
-            attempts: open.attempts + granted.attempts,
-            verdicts: open.verdicts + granted.verdicts,
-        }
+        Self::open(seen) + granted::of(&seen.state)
     }
 
     /// The measure of the plan as it is, without what is granted to changes of it.
@@ -106,10 +104,18 @@ impl Measure {
 
     pub fn record(&self) -> run::MeasureText {
         run::MeasureText {
-            attempts: Some(alloc::format!("{}", self.attempts).into()),
-            verdicts: Some(alloc::format!("{}", self.verdicts).into()),
+            attempts: Some(granted::text(&self.attempts)),
+            verdicts: Some(granted::text(&self.verdicts)),
             extra: Extra::default(),
         }
+    }
+}
+
+impl Add for Measure {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self { attempts: self.attempts + more.attempts, verdicts: self.verdicts + more.verdicts }
     }
 }
 
@@ -166,13 +172,13 @@ impl RunBound {
             _ => count.clone(),
         };
         let changes = granted::bound(&seen.state);
-        let (attempts, verdicts) = match &changes {
-            None => (measure.attempts.clone(), measure.verdicts.clone()),
+        let known = match &changes {
+            None => measure.clone(),
             Some(_) => granted::without_changes(&seen.state, measure),
         };
         Self {
-            attempts: at_most(&attempts),
-            verdicts: at_most(&verdicts),
+            attempts: at_most(&known.attempts),
+            verdicts: at_most(&known.verdicts),
             changes: changes.map(|changes| ChangesBound {
                 attempts_each: at_most(&changes.attempts_each),
                 ..changes
@@ -196,16 +202,10 @@ fn consults_left(seen: &Facts, measure: &Measure) -> Option<BigUint> {
     let each = u64::from(constraints.max_transient()) + 1;
     // A plan has an atom at least.
     let may_plan = seen.graph.plans().next().is_some() || seen.state.run.grant.is_some();
-    let plans = if profile::judging(&seen.state).asks() && may_plan {
-        u64::from(constraints.planning.atoms())
-    } else {
-        0
-    };
-    let phases = if may_plan && may_put_in_short(&seen.state) {
-        u64::from(constraints.planning.atoms())
-    } else {
-        0
-    };
+    let of_plans =
+        |asks: bool| u64::from(may_plan && asks) * u64::from(constraints.planning.atoms());
+    let plans = of_plans(profile::judging(&seen.state).asks());
+    let phases = of_plans(may_put_in_short(&seen.state));
     let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
     // Before each change of the plan a refiner is asked, where one is, who judges and assesses the pass, and who said what kind of task it is.
     let asks = u64::from(seen.state.run.refines);

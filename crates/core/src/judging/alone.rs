@@ -94,6 +94,12 @@ impl CheckedLater {
     }
 }
 
+const CLEANS_UP: [&str; 5] = ["rm", "rmdir", "kill", "pkill", "killall"];
+
+fn first_word(command: &str) -> &str {
+    command.split_whitespace().next().unwrap_or_default()
+}
+
 fn cannot_fail(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
     let spec = &one.task.spec;
     let (at, what) = match (&spec.checks, &spec.action) {
@@ -108,7 +114,7 @@ fn cannot_fail(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
         (None, Some(action))
             if never_fails(&action.run)
                 && !is_idle(&action.run)
-                && !cleans_up(&action.run)
+                && !CLEANS_UP.contains(&first_word(&action.run))
                 && one.task.spec.effect.is_in_tree() =>
         {
             let what = format!("its action `{}` always succeeds", action.run.trim());
@@ -134,11 +140,6 @@ fn does_nothing(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
         );
         plan.issue(one.x, PlanRule::DoesNothing, Severity::High, told)
     })
-}
-
-fn cleans_up(command: &str) -> bool {
-    let first = command.split_whitespace().next().unwrap_or_default();
-    matches!(first, "rm" | "rmdir" | "kill" | "pkill" | "killall")
 }
 
 fn protected(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
@@ -257,8 +258,7 @@ pub(super) fn is_idle(command: &str) -> bool {
     let parts = text.split("&&").flat_map(|part| part.split([';', '\n']));
     let parts: Vec<&str> = parts.map(str::trim).filter(|part| !part.is_empty()).collect();
     let is_idle = |part: &&str| {
-        let word = part.split_whitespace().next().unwrap_or_default();
-        let says = matches!(word, "echo" | "printf")
+        let says = matches!(first_word(part), "echo" | "printf")
             && !part.contains(['>', '|', '&', '<', '`', '$', '(']);
         NO_OPS.contains(part) || says
     };

@@ -116,36 +116,11 @@ fn command(
 }
 
 /// Words of a description by which the task itself makes what it touches.
-const MAKING: &[&str] = &[
-    "add",
-    "adds",
-    "adding",
-    "build",
-    "compile",
-    "copy",
-    "create",
-    "creates",
-    "creating",
-    "draft",
-    "export",
-    "extract",
-    "generate",
-    "generates",
-    "implement",
-    "init",
-    "initialise",
-    "initialize",
-    "introduce",
-    "make",
-    "makes",
-    "produce",
-    "rename",
-    "scaffold",
-    "split",
-    "write",
-    "writes",
-    "writing",
-];
+const MAKING: &str = "
+    add adds adding build compile copy create creates creating draft export extract generate generates
+    implement init initialise initialize introduce make makes produce rename scaffold split write writes
+    writing
+";
 
 fn no_file<'u>(
     plan: &JudgedPlan<'_>,
@@ -159,7 +134,8 @@ fn no_file<'u>(
     };
     let repair = "name a file that is there, or let a step before make it";
     let words = one.atom.description.to_lowercase();
-    let makes = words.split(|c: char| !c.is_alphanumeric()).any(|word| MAKING.contains(&word));
+    let is_making = |word: &str| MAKING.split_whitespace().any(|known| known == word);
+    let makes = words.split(|c: char| !c.is_alphanumeric()).any(is_making);
     let is_checked = |path: &str| {
         let leaves = leaves(task).into_iter();
         let name = path.rsplit('/').next().unwrap_or(path);

@@ -22,33 +22,21 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "dotnet", "mvn", "gradle",
 ];
 /// Options before a subcommand that take a value.
-const VALUED: &[&str] = &[
-    "-C",
-    "-c",
-    "-f",
-    "-H",
-    "-j",
-    "-n",
-    "--context",
-    "--git-dir",
-    "--manifest-path",
-    "--namespace",
-    "--prefix",
-    "--work-tree",
-];
+const VALUED: &str =
+    "-C -c -f -H -j -n --context --git-dir --manifest-path --namespace --prefix --work-tree";
 /// Programs that start another one, each with its options that take a value.
-const WRAPPERS: &[(&str, &[&str])] = &[
-    ("env", &["-u", "-C"]),
-    ("time", &["-f", "-o"]),
-    ("timeout", &["-s", "-k"]),
-    ("nice", &["-n"]),
-    ("nohup", &[]),
-    ("sudo", &["-u", "-g"]),
-    ("xargs", &["-n", "-I", "-P", "-L", "-d"]),
-    ("exec", &["-a"]),
-    ("command", &[]),
-    ("eval", &[]),
-    ("setsid", &[]),
+const WRAPPERS: &[(&str, &str)] = &[
+    ("env", "-u -C"),
+    ("time", "-f -o"),
+    ("timeout", "-s -k"),
+    ("nice", "-n"),
+    ("nohup", ""),
+    ("sudo", "-u -g"),
+    ("xargs", "-n -I -P -L -d"),
+    ("exec", "-a"),
+    ("command", ""),
+    ("eval", ""),
+    ("setsid", ""),
 ];
 /// Words of a shell before a command.
 const KEYWORDS: &[&str] = &["if", "then", "elif", "else", "while", "until", "do", "!"];
@@ -192,11 +180,13 @@ fn of_plain(program: &str, rest: &[String]) -> Vec<Approach> {
 }
 
 /// The words after a program's own options, with the values of those that take one.
-fn after_options<'w>(words: &'w [String], valued: &[&str]) -> &'w [String] {
+fn after_options<'w>(words: &'w [String], valued: &str) -> &'w [String] {
     let mut rest = words;
     while let Some((word, after)) = rest.split_first() {
         rest = match word.starts_with(['-', '+']) {
-            true if valued.contains(&word.as_str()) => after.get(1..).unwrap_or_default(),
+            true if valued.split(' ').any(|known| known == word) => {
+                after.get(1..).unwrap_or_default()
+            }
             true => after,
             false => break,
         };
