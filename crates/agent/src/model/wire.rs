@@ -138,10 +138,13 @@ impl ServerFault {
         known.map(|(_, status)| *status).or_else(named).filter(|status| (400..600).contains(status))
     }
 
-    /// Whether its kind or its words hold one of these.
-    pub(super) fn says(&self, any: &[&str]) -> bool {
-        let words = self.words.to_lowercase();
-        any.iter().any(|part| self.kind.contains(part) || words.contains(part))
+    /// Whether its kind or its words hold one of these, with `|` between them.
+    pub(super) fn says(&self, any: &str) -> bool {
+        any.split('|').any(|part| self.holds(part))
+    }
+
+    pub(super) fn holds(&self, part: &str) -> bool {
+        self.kind.contains(part) || self.words.to_lowercase().contains(part)
     }
 }
 
