@@ -25,7 +25,6 @@ use descent_core::{
 };
 
 use agent_table::ResolvedAgent;
-use fault::ConfigFault;
 use resolve::RoleChoice;
 
 use descent_system::{
@@ -157,16 +156,16 @@ pub fn of_text(text: &str) -> Result<ConfigLayer, ConfigError> {
 }
 
 fn layer(path: &Path) -> Result<ConfigLayer, ConfigError> {
-    let text = match read_text(path) {
-        Ok(text) => text,
-        Err(error) if is_absent(&error) => return Ok(ConfigLayer::default()),
-        Err(source) => return Err(ConfigError::Unreadable { path: path.to_owned(), source }),
-    };
-    parse(path, &text)
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    use io::ErrorKind::{NotADirectory, NotFound};
+    let text = files::read_linked(path, FILE_BYTES_MAX)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    match text {
+        Ok(text) => parse(path, &text),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {
+            Ok(ConfigLayer::default())
+        }
+        Err(source) => Err(ConfigError::Unreadable { path: path.to_owned(), source }),
+    }
 }
 
 fn parse(path: &Path, text: &str) -> Result<ConfigLayer, ConfigError> {
@@ -174,21 +173,9 @@ fn parse(path: &Path, text: &str) -> Result<ConfigLayer, ConfigError> {
         let (line, column) = Places::new(text).line_col(offset);
         format!("{}:{line}:{column}", path.display())
     };
-    read_config::parse(text, &place).map_err(|fault| at(fault, path, text))
-}
-
-fn at(fault: ConfigFault, path: &Path, text: &str) -> ConfigError {
-    let (line, column) = Places::new(text).line_col(fault.span.start);
-    ConfigError::Fault {
-        path: path.to_owned(),
-        line,
-        column,
-        message: fault.message,
-        hint: fault.hint.unwrap_or_else(|| fault::shape(text, fault.span.start)),
-    }
-}
-
-fn read_text(path: &Path) -> io::Result<String> {
-    let bytes = files::read_linked(path, FILE_BYTES_MAX)?;
-    String::from_utf8(bytes).map_err(io::Error::other)
+    read_config::parse(text, &place).map_err(|fault| {
+        let (line, column) = Places::new(text).line_col(fault.span.start);
+        let hint = fault.hint.unwrap_or_else(|| fault::shape(text, fault.span.start));
+        ConfigError::Fault { path: path.to_owned(), line, column, message: fault.message, hint }
+    })
 }

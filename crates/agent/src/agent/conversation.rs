@@ -17,11 +17,10 @@ use super::{
     answer::Repairs,
     completed,
     directory::{Inputs, SessionRecord},
-    environment,
     headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
     heard::{EarlierUsage, Heard, HeardSoFar},
-    report, shell,
-    talk::{TalkLimits, Talked, talk},
+    job, not_started, report, shell,
+    talk::{Talked, talk},
 };
 use crate::config::{
     agent_table::{Acp, Dialect, Headless},
@@ -77,16 +76,9 @@ pub(super) async fn made(
         let talked = match started.talk(turn, &mut repairs).await {
             Ok(Some(talked)) => talked,
             Ok(None) => return Ok(None),
-            Err(SpawnError::Log { path, source }) => {
-                return Err(AgentError::Unwritable { path, source });
-            }
-            Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
             // Its workspace went after it was looked at.
             Err(SpawnError::NoDirectory(_)) if is_going_on => return Err(AgentError::NoSession),
-            Err(error) => {
-                let how = CommandEnd::NotRun(format!("{error} ({})", error.hint()));
-                return Ok(Some(Outcome::ended(how, 0)));
-            }
+            Err(error) => return Ok(Some(Outcome::ended(not_started(error)?, 0))),
         };
         if is_going_on && heard.with(|heard| heard.is_session_unknown()) {
             return Err(AgentError::NoSession);
@@ -233,14 +225,9 @@ impl Started<'_> {
         job: Job,
         conversation: impl super::talk::Conversation,
     ) -> Result<Option<Talked>, SpawnError> {
-        let limits = &self.agent.agent.limits;
-        let limits = TalkLimits {
-            first_event: limits.first_event,
-            idle: limits.idle,
-            total: (self.attempt.context.timeout + self.paused)
-                .saturating_sub(self.since.elapsed()),
-            after_result: limits.after_result,
-        };
+        let total = self.attempt.context.timeout + self.paused;
+        let job = Job { timeout: total.saturating_sub(self.since.elapsed()), ..job };
+        let limits = self.agent.agent.limits;
         // Without that file a sweep still finds the job by its mark.
         let note = |started: &JobRecord| drop(self.inputs.note_started(started));
         let programs = self.attempt.context.programs;
@@ -257,20 +244,10 @@ impl Started<'_> {
 
     /// The process of an agent. Its standard error goes to the log.
     fn process(&self, argv: &[String]) -> Job {
-        let context = &self.attempt.context;
         let quoted = shlex::try_join(argv.iter().map(String::as_str));
-        Job {
-            // An argument with a zero byte cannot be passed on; the start reports it.
-            command: format!("exec {}", quoted.unwrap_or_else(|_| argv.join(" "))),
-            cwd: context.cwd.clone(),
-            env: environment(self.attempt, self.inputs, &self.agent.env),
-            timeout: context.timeout,
-            mark: context.mark.clone(),
-            input: None,
-            whole_stdout_bytes_max: 0,
-            log: Some(context.dir.join("errors.log")),
-            reach: self.inputs.reach(),
-        }
+        // An argument with a zero byte cannot be passed on; the start reports it.
+        let command = format!("exec {}", quoted.unwrap_or_else(|_| argv.join(" ")));
+        job(self.attempt, self.inputs, command, &self.agent.env, "errors.log")
     }
 
     fn keep_session(&self, session: &str) {

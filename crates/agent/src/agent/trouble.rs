@@ -16,8 +16,8 @@ use descent_core::{
 use jiff::{Span, Timestamp, Zoned, civil, tz::TimeZone};
 use regex::{Captures, Regex};
 
-use super::talk::LINE_BYTES_MAX;
-use descent_system::{clock, secrets};
+use super::{heard::one_line, talk::LINE_BYTES_MAX};
+use descent_system::clock;
 
 /// Characters of an error that are kept.
 const WORDS_CHARS_MAX: usize = 500;
@@ -109,8 +109,7 @@ fn soon_over(words: &str) -> Option<AgentEnd> {
 }
 
 fn cut(words: &str) -> String {
-    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    secrets::hide(&line).chars().take(WORDS_CHARS_MAX).collect()
+    one_line(words, WORDS_CHARS_MAX)
 }
 
 pub(super) fn too_long() -> String {
@@ -153,8 +152,9 @@ fn pattern(text: &str) -> Option<Regex> {
 /// The moment that the words tell, if they tell one.
 pub(super) fn told_in(words: &str, now: &Zoned) -> Option<UnixMillis> {
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let instant = || find(&INSTANT, &words)?.get(1)?.as_str().parse().ok();
     let moment = epoch(&words)
-        .or_else(|| instant(&words))
+        .or_else(instant)
         .or_else(|| length(&words, now))
         .or_else(|| clock(&words, now))?;
     u64::try_from(moment.as_millisecond()).ok().map(UnixMillis)
@@ -168,10 +168,6 @@ fn epoch(words: &str) -> Option<Timestamp> {
     let found = find(&EPOCH, words)?;
     let seconds: i64 = found.get(1)?.as_str().parse().ok()?;
     Timestamp::from_second(seconds).ok()
-}
-
-fn instant(words: &str) -> Option<Timestamp> {
-    find(&INSTANT, words)?.get(1)?.as_str().parse().ok()
 }
 
 fn length(words: &str, now: &Zoned) -> Option<Timestamp> {

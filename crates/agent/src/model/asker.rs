@@ -86,7 +86,9 @@ impl Asker {
             let form =
                 (provider.base_url.clone(), provider.model.clone(), question.schema.is_some());
             let is_refused = locked(&self.0.forms, |forms| forms.get(&form) == Some(&false));
-            let is_held = has_form(provider, question) && !is_refused;
+            // The server shall hold the answer to a form, if the wire has one.
+            let has_form = question.schema.is_some() || provider.wire != Wire::Messages;
+            let is_held = has_form && !is_refused;
             let learn = |holds| locked(&self.0.forms, |forms| forms.insert(form, holds));
             let one = AskTry {
                 client: &client,
@@ -107,7 +109,10 @@ impl Asker {
                 }
                 Err(TryFault::NoForm) => drop(learn(false)),
                 Err(TryFault::Never(error)) => {
-                    self.forget_key(&error, provider);
+                    // A key that was not taken is read anew at the next question.
+                    if let (ModelError::Login { .. }, Some(source)) = (&error, &provider.key) {
+                        locked(&self.0.keys, |keys| keys.remove(source));
+                    }
                     return Err(error);
                 }
                 Err(TryFault::Again { error, after }) => {
@@ -174,13 +179,6 @@ impl Asker {
         place.get_or_try_init(read).await.cloned().map(Some)
     }
 
-    /// A key that was not taken is read anew at the next question.
-    fn forget_key(&self, error: &ModelError, provider: &Provider) {
-        if let (ModelError::Login { .. }, Some(source)) = (error, &provider.key) {
-            locked(&self.0.keys, |keys| keys.remove(source));
-        }
-    }
-
     fn client(&self, provider: &Provider) -> Result<Client, ModelError> {
         let is_secure = provider.base_url.starts_with("https:");
         locked(&self.0.clients, |clients| {
@@ -224,11 +222,6 @@ impl AskPatience {
             (error, _) => error.clone(),
         })
     }
-}
-
-/// Whether the wire has a form that the server shall hold the answer to.
-fn has_form(provider: &Provider, question: &ModelQuestion) -> bool {
-    question.schema.is_some() || provider.wire != Wire::Messages
 }
 
 /// The tokens of a question with its answer, by the number of its bytes.

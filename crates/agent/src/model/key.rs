@@ -125,27 +125,22 @@ fn of_variable(name: &str) -> Result<Secret, ModelError> {
 
 fn of_file(path: &Path) -> Result<Secret, ModelError> {
     let fault = |what: String, hint: String| ModelError::Key { what, hint };
-    let shown = path.display();
+    let (shown, alone) = (path.display(), "it is a file with the key alone");
     // A person may have put a link to it there.
     let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let meta = std::fs::metadata(path).map_err(|error| {
-        fault(
-            format!("the file {shown}: {error}"),
-            format!("write the key into it, then: chmod 600 {shown}"),
-        )
+        let hint = format!("write the key into it, then: chmod 600 {shown}");
+        fault(format!("the file {shown}: {error}"), hint)
     })?;
     if meta.mode() & OTHERS != 0 {
-        return Err(fault(
-            format!("others can read the file {shown}"),
-            format!("chmod 600 {shown}"),
-        ));
+        let what = format!("others can read the file {shown}");
+        return Err(fault(what, format!("chmod 600 {shown}")));
     }
-    let bytes = files::read(path, KEY_BYTES_MAX as u64).map_err(|error| {
-        fault(format!("the file {shown}: {error}"), "it is a file with the key alone".to_owned())
-    })?;
-    String::from_utf8(bytes).map(Secret::new).map_err(|_| {
-        fault(format!("the file {shown} is no text"), "it is a file with the key alone".to_owned())
-    })
+    let bytes = files::read(path, KEY_BYTES_MAX as u64)
+        .map_err(|error| fault(format!("the file {shown}: {error}"), alone.to_owned()))?;
+    String::from_utf8(bytes)
+        .map(Secret::new)
+        .map_err(|_| fault(format!("the file {shown} is no text"), alone.to_owned()))
 }
 
 /// Runs the command that prints a key. Dropping the future ends it.
