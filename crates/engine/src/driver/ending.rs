@@ -37,13 +37,9 @@ impl Loop<'_> {
             return Err(lacked.clone());
         }
         if self.waits_for_file.is_some() {
+            let what = "ended while the state file cannot be read";
             let hint = "mend the state file, then `descent run` goes on from it";
-            return Err(Failure::new(
-                "E-STATE-INVALID",
-                exit::INVALID,
-                "ended while the state file cannot be read",
-                hint,
-            ));
+            return Err(Failure::new("E-STATE-INVALID", exit::INVALID, what, hint));
         }
         let kind = if is_second { RequestKind::StopNow } else { RequestKind::Stop };
         let request = self.stop_request(kind);
@@ -211,12 +207,9 @@ impl Loop<'_> {
             let since = known.unwrap_or_else(|| Stopwatch::start(Arc::clone(&self.host.clock)));
             (intent.id.clone(), since)
         });
-        let now = now.collect();
-        self.recording = Recording(now);
-        let waited_for = self.recording.0.iter();
-        let waited_for = waited_for.filter(|(_, since)| left_ms(since) > 0);
-        let waited_for = waited_for.map(|(attempt, _)| attempt.clone()).collect();
-        self.session.are_recorded(waited_for);
+        self.recording = Recording(now.collect());
+        let waited_for = self.recording.0.iter().filter(|(_, since)| left_ms(since) > 0);
+        self.session.are_recorded(waited_for.map(|(attempt, _)| attempt.clone()).collect());
     }
 }
 

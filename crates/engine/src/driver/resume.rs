@@ -68,8 +68,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
             used: agent::told_so_far(&attempts, &state.run.in_flight),
             gone,
         };
-        let slots = went_on.iter().map(|(id, session)| (id.clone(), session.slot));
-        let slots = slots.collect();
+        let slots = went_on.iter().map(|(id, session)| (id.clone(), session.slot)).collect();
         sessions.fill(went_on);
         Ok(RunLeftovers { left, slots })
     };
@@ -95,7 +94,9 @@ fn going_on(
             intent.agent.as_ref().map(AgentName::as_str) == Some(session.agent.as_str());
         // A model that is asked has left nothing in its workspace; its answers are to the state as it was.
         let is_asked = agents.is_asked(intent);
-        if is_asked && is_corrected_since(state, intent) {
+        // A person changed something since it began.
+        let mut times = state.corrections.iter().filter_map(|one| one.data.timestamp.as_ref());
+        if is_asked && times.any(|at| *at >= intent.at) {
             return None;
         }
         let is_as_left = is_asked
@@ -104,13 +105,6 @@ fn going_on(
         can.then(|| (intent.id.clone(), session))
     });
     sessions.collect()
-}
-
-/// Whether a person changed anything since an attempt began.
-fn is_corrected_since(state: &State, intent: &Intent) -> bool {
-    let times = state.corrections.iter();
-    let mut times = times.filter_map(|one| one.data.timestamp.as_ref());
-    times.any(|at| *at >= intent.at)
 }
 
 impl Loop<'_> {

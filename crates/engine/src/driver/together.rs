@@ -17,14 +17,14 @@ use descent_core::{
 };
 
 use super::Loop;
-use descent_system::{clock::Clock, failure::Failure};
+use descent_system::failure::Failure;
 
 /// Inputs in one commit at most: the history keeps the events of each.
 pub(super) const INPUTS_MAX: usize = 16;
 
 /// The time of inputs that arrived together, and the active time before it.
 pub(super) struct Lap {
-    now: UnixMillis,
+    pub(super) now: UnixMillis,
     active_ms: u64,
 }
 
@@ -39,11 +39,6 @@ impl Lap {
     pub(super) fn observation(&mut self, event: Input) -> Observation {
         let active_ms = std::mem::take(&mut self.active_ms);
         Observation { now: self.now, active_ms, event }
-    }
-
-    /// A step that is made again after somebody else's commit has a later time than that.
-    pub(super) fn starts_anew(&mut self, clock: &dyn Clock) {
-        self.now = clock.now();
     }
 }
 

@@ -86,8 +86,45 @@ impl Executor for RealExecutor {
         slot: usize,
         cancel: CancellationToken,
     ) -> BoxedFuture<Option<Input>> {
+        let (executor, workspaces) = (self.clone(), self.workspaces.clone());
+        let work: BoxedFuture<Option<Input>> = match effect {
+            Work::Attempt(intent) => {
+                Box::pin(attempt(Attempting::of(executor, world, intent, slot), cancel))
+            }
+            Work::Merge { intent, made, onto } => {
+                let message = message(world, &intent);
+                Box::pin(merge(workspaces, intent, made, onto, message))
+            }
+            Work::Rebuild { start, from, stays, keep } => Box::pin(async move {
+                let built = built(&workspaces, "head".to_owned(), from, keep);
+                let (head, rebuilt, dropped) = built.await?;
+                let line = stays.into_iter().chain(rebuilt).collect();
+                Ok(Some(Input::Built { start, head, line, dropped }))
+            }),
+            // Merges like the result, but under a reference of its own, which keeps the base of whatever builds on it.
+            Work::Stage { speculation, start, wanted, from, keep } => Box::pin(async move {
+                let name = format!("beside.{}", speculation.1);
+                let (head, _, dropped) = built(&workspaces, name, from, keep).await?;
+                Ok(Some(Input::Staged { speculation, start, wanted, head, dropped }))
+            }),
+            Work::Learn(commit) => Box::pin(async move {
+                let wanted = commit.clone();
+                let tree = with_trees(&workspaces, move |workspaces| workspaces.tree_of(&wanted));
+                Ok(tree.await?.map(|tree| Input::Learned { commit, tree }))
+            }),
+            Work::Consult(asked) => {
+                let (world, session) = (world.clone(), session.clone());
+                let consulting = Consulting { executor, world, session, consult: asked };
+                Box::pin(consult(consulting, cancel))
+            }
+            Work::Judge { scope, basis, commit, onto, check } => {
+                let (world, session) = (world.clone(), session.clone());
+                let judging =
+                    Judging { executor, world, session, scope, basis, commit, onto, check };
+                Box::pin(judge(judging, cancel))
+            }
+        };
         let workspaces = self.workspaces.clone();
-        let work = perform(self, world, session, effect, slot, cancel);
         Box::pin(async move { of_work(&workspaces, work.await) })
     }
 
@@ -151,49 +188,6 @@ fn on_trees<T: Send + 'static>(
 ) -> BoxedFuture<T> {
     let workspaces = workspaces.clone();
     Box::pin(async move { of_trees(&workspaces, with_trees(&workspaces, work).await) })
-}
-
-fn perform(
-    executor: &RealExecutor,
-    world: &World,
-    session: &Session,
-    effect: Work,
-    slot: usize,
-    cancel: CancellationToken,
-) -> BoxedFuture<Option<Input>> {
-    let (executor, workspaces) = (executor.clone(), executor.workspaces.clone());
-    match effect {
-        Work::Attempt(intent) => {
-            Box::pin(attempt(Attempting::of(executor, world, intent, slot), cancel))
-        }
-        Work::Merge { intent, made, onto } => {
-            let message = message(world, &intent);
-            Box::pin(merge(workspaces, intent, made, onto, message))
-        }
-        Work::Rebuild { start, from, stays, keep } => Box::pin(async move {
-            let built = built(&workspaces, "head".to_owned(), from, keep);
-            let (head, rebuilt, dropped) = built.await?;
-            let line = stays.into_iter().chain(rebuilt).collect();
-            Ok(Some(Input::Built { start, head, line, dropped }))
-        }),
-        // Merges like the result, but under a reference of its own, which keeps the base of whatever builds on it.
-        Work::Stage { speculation, start, wanted, from, keep } => Box::pin(async move {
-            let name = format!("beside.{}", speculation.1);
-            let (head, _, dropped) = built(&workspaces, name, from, keep).await?;
-            Ok(Some(Input::Staged { speculation, start, wanted, head, dropped }))
-        }),
-        Work::Learn(commit) => Box::pin(learn(workspaces, commit)),
-        Work::Consult(asked) => {
-            let (world, session) = (world.clone(), session.clone());
-            let consulting = Consulting { executor, world, session, consult: asked };
-            Box::pin(consult(consulting, cancel))
-        }
-        Work::Judge { scope, basis, commit, onto, check } => {
-            let (world, session) = (world.clone(), session.clone());
-            let judging = Judging { executor, world, session, scope, basis, commit, onto, check };
-            Box::pin(judge(judging, cancel))
-        }
-    }
 }
 
 /// An attempt, with the state that recorded its intent.
@@ -352,12 +346,6 @@ async fn built(
     built.await
 }
 
-async fn learn(workspaces: Workspaces, commit: CommitId) -> Result<Option<Input>, Failure> {
-    let wanted = commit.clone();
-    let tree = with_trees(&workspaces, move |workspaces| workspaces.tree_of(&wanted)).await?;
-    Ok(tree.map(|tree| Input::Learned { commit, tree }))
-}
-
 /// A prompt with the facts that only the shell knows.
 #[derive(Debug)]
 pub struct ToldPrompt {
@@ -439,9 +427,11 @@ impl ToldPrompt {
     pub fn files(&self) -> Vec<InputFile> {
         let whole = self.prompt.files.iter().map(InputFile::from);
         let patches = self.patches.iter().enumerate();
-        let patches = patches
-            .map(|(place, patch)| InputFile { name: name(place), bytes: patch.bytes.clone() });
-        whole.chain(patches).collect()
+        let of_patch = |(n, patch): (usize, &KeptPatch)| InputFile {
+            name: name(n),
+            bytes: patch.bytes.clone(),
+        };
+        whole.chain(patches.map(of_patch)).collect()
     }
 }
 

@@ -67,7 +67,12 @@ async fn make(
 ) -> Result<MadeAttempt, Failure> {
     let shape = match shape(a).await? {
         Ok(shape) => shape,
-        Err(outcome) => return Ok(MadeAttempt::Ended(outcome)),
+        // With a schema that cannot be used nothing is started: nobody could judge the value.
+        Err(error) => {
+            let why = format!("its output_schema cannot be used: {error}");
+            let outcome = Outcome::ended(CommandEnd::NotRun(why), 0);
+            return Ok(MadeAttempt::Ended(Box::new(outcome)));
+        }
     };
     let (executor, maker) = (&a.executor, a.maker()?);
     let (slot, base) = (a.slot, a.intent.base.clone());
@@ -212,21 +217,14 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
     kept
 }
 
-/// The schema of the atom of an attempt, if it has one. With a schema that cannot be used nothing is started, so that
-/// nothing is spent on a value that nobody can judge.
-async fn shape(a: &Attempting) -> Result<Result<Option<Shape>, Box<Outcome>>, Failure> {
+/// The schema of the atom of an attempt, if it has one.
+async fn shape(a: &Attempting) -> Result<Result<Option<Shape>, ShapeError>, Failure> {
     let atom = a.world.state.atoms.get(&a.intent.atom);
     let task = atom.filter(|_| !a.is_thinking()).and_then(|atom| atom.task());
     let Some(schema) = task.and_then(|task| task.spec.output_schema.clone()) else {
         return Ok(Ok(None));
     };
-    let compiled = blocking(move || Ok(Shape::compile(&schema))).await?;
-    Ok(compiled.map(Some).map_err(|error| Box::new(not_begun(&error))))
-}
-
-fn not_begun(error: &ShapeError) -> Outcome {
-    let why = format!("its output_schema cannot be used: {error}");
-    Outcome::ended(CommandEnd::NotRun(why), 0)
+    Ok(blocking(move || Ok(Shape::compile(&schema))).await?.map(Some))
 }
 
 /// Lays the change that the attempt begins with on its tree. Gives its paths where `setup` follows.
