@@ -120,14 +120,10 @@ impl Workspaces {
         let project = places::real_project(at)?;
         let trees = match constraints.workspace() {
             Workspace::Shared => None,
-            apart => {
+            Workspace::Git | Workspace::Shadow => {
                 let cache = cache.as_ref().ok_or(WorkspaceError::NoHome)?;
                 globs::check(constraints)?;
-                let open = match apart {
-                    Workspace::Shadow => Worktrees::open_private,
-                    Workspace::Git | Workspace::Shared => Worktrees::open,
-                };
-                Some(Arc::new(open(programs, cache, at, lineage, constraints)?))
+                Some(Arc::new(Worktrees::open(programs, cache, at, lineage, constraints)?))
             }
         };
         Ok(Self {

@@ -54,8 +54,14 @@ impl Git {
     ) -> Result<(), GitError> {
         self.check_place(at)?;
         let tree = self.tree(at);
+        let settle = || {
+            let saved = tree.admin().join(SAVED_DIR);
+            self.fill_modules(tree.at(), &tree.index(), &saved, leftovers, DEPTH_MAX)?;
+            times.map_or(Ok(()), |times| self.settle_times(&tree, commit, times))?;
+            tree.record_commit(commit)
+        };
         if tree.is_whole() {
-            match self.bring_to(&tree, commit, leftovers, times) {
+            match self.bring_to(&tree, commit, leftovers).and_then(|()| settle()) {
                 Err(error) if error.is_local() => {}
                 done => return done,
             }
@@ -66,7 +72,7 @@ impl Git {
         }
         tree.make(commit)?;
         self.write_files(&tree, commit).or_else(|error| self.require(commit).and(Err(error)))?;
-        self.end_checkout(&tree, commit, leftovers, times)
+        settle()
     }
 
     /// # Errors
@@ -114,15 +120,14 @@ impl Git {
         tree: &Tree<'_>,
         commit: &CommitId,
         leftovers: Leftovers,
-        times: Option<&SourceTimes>,
     ) -> Result<(), GitError> {
         tree.tidy()?;
         self.write_files(tree, commit)?;
         tree.call(leftovers.clean()).ok()?;
-        if leftovers == Leftovers::RemoveAll {
-            not_taken::remove_below(tree.at())?;
+        match leftovers {
+            Leftovers::RemoveAll => not_taken::remove_below(tree.at()),
+            Leftovers::KeepIgnored => Ok(()),
         }
-        self.end_checkout(tree, commit, leftovers, times)
     }
 
     fn write_files(&self, tree: &Tree<'_>, commit: &CommitId) -> Result<(), GitError> {
@@ -141,21 +146,6 @@ impl Git {
         let top = quoted(person.top());
         let bring = format!("git -C {top} archive --format=tar -o /dev/null {name}");
         GitError::NotHere { what, bring }
-    }
-
-    fn end_checkout(
-        &self,
-        tree: &Tree<'_>,
-        commit: &CommitId,
-        leftovers: Leftovers,
-        times: Option<&SourceTimes>,
-    ) -> Result<(), GitError> {
-        let saved = tree.admin().join(SAVED_DIR);
-        self.fill_modules(tree.at(), &tree.index(), &saved, leftovers, DEPTH_MAX)?;
-        if let Some(times) = times {
-            self.settle_times(tree, commit, times)?;
-        }
-        tree.record_commit(commit)
     }
 }
 
