@@ -64,8 +64,8 @@ fn share(
     let state = super::with(asked, taken);
     let graph = Graph::of(&state);
     let constraints = &state.objective.constraints;
-    let ways: BigUint =
-        parts(&graph, taken).map(|x| graph.vertex(x).configurations.clone()).product();
+    let parts = taken.fragment.parts.iter().filter_map(|id| graph.ix(id));
+    let ways: BigUint = parts.map(|x| graph.vertex(x).configurations.clone()).product();
     let mut faults = Vec::new();
     if ways > BigUint::from(grant.alternatives) {
         let most = grant.alternatives;
@@ -75,12 +75,8 @@ fn share(
     }
     let of_task = constraints.max_attempts_of_any();
     let granted = BigUint::from(grant.atoms) * of_task;
-    let used: BigUint = taken
-        .atoms
-        .keys()
-        .filter_map(|id| graph.ix(id))
-        .map(|x| attempts(&state, &graph, x, of_task))
-        .sum();
+    let inside = taken.atoms.keys().filter_map(|id| graph.ix(id));
+    let used: BigUint = inside.map(|x| attempts(&state, &graph, x, of_task)).sum();
     // One atom for each step inside is counted already.
     if used > granted {
         let message = format!("its atoms take up to {used} attempts, {granted} are granted");
@@ -94,18 +90,12 @@ fn share(
     if !faults.is_empty() {
         return Err(faults);
     }
-    let one_more: BigUint = inner
-        .iter()
-        .filter_map(|id| graph.ix(id))
-        .map(|x| &graph.vertex(x).contexts * grant.rounds.div_ceil(2) * of_task)
-        .sum();
+    let steps = inner.iter().filter_map(|id| graph.ix(id));
+    let each = |x: Ix| &graph.vertex(x).contexts * grant.rounds.div_ceil(2) * of_task;
+    let one_more: BigUint = steps.map(each).sum();
     let more = if one_more == BigUint::ZERO { BigUint::ZERO } else { (granted - used) / one_more };
     let more = u32::try_from(more).unwrap_or(u32::MAX);
     Ok(more.saturating_add(1).min(grant.atoms))
-}
-
-fn parts<'a>(graph: &'a Graph, taken: &'a AcceptedFragment) -> impl Iterator<Item = Ix> + 'a {
-    taken.fragment.parts.iter().filter_map(|id| graph.ix(id))
 }
 
 /// Maximum of attempts of an atom of a fragment, over the contexts that it can see.
@@ -272,10 +262,8 @@ impl Remaining {
         let planned = u32::try_from(asked.graph.planned(asked.state)).unwrap_or(u32::MAX);
         let in_all = constraints.planning.atoms().saturating_sub(planned);
         let live = u32::try_from(super::live_plans(asked)).unwrap_or(u32::MAX);
-        let tried = asked.state.atom(asked.plan).and_then(|atom| {
-            let tried = atom.plan()?.task.tried(asked.context)?;
-            Some(tried.rounds)
-        });
+        let step = asked.state.atom(asked.plan).and_then(|atom| atom.plan());
+        let tried = step.and_then(|step| Some(step.task.tried(asked.context)?.rounds));
         let replans = crate::state::atom::replans_left(asked.state);
         let refinements = grant.rounds.saturating_sub(tried.unwrap_or(0)).saturating_sub(1);
         let refinements = refinements.min(u32::try_from(replans).unwrap_or(u32::MAX));
@@ -327,8 +315,7 @@ impl Remaining {
                 "millionths of a dollar that all its atoms together cost",
             ),
         ];
-        let rows = rows.into_iter();
-        let rows = rows.filter_map(|(key, count, what)| Some((key, count?, what)));
+        let rows = rows.into_iter().filter_map(|(key, count, what)| Some((key, count?, what)));
         Self { rows: rows.collect(), little: little(asked) }
     }
 

@@ -7,6 +7,7 @@ use alloc::{
     collections::{BTreeMap, BTreeSet},
     format,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 
@@ -110,8 +111,7 @@ pub(super) fn blocked(
     atoms: &BTreeMap<AtomId, Atom>,
     names: &BTreeMap<AtomId, AtomId>,
 ) -> Vec<Fault> {
-    let refused = blocks::refused(state, atoms).into_iter();
-    refused.map(|one| refusal(one, names)).collect()
+    blocks::refused(state, atoms).into_iter().map(|one| refusal(one, names)).collect()
 }
 
 /// The id that an answer gave to an atom; any other atom has its own.
@@ -160,16 +160,14 @@ fn hint_of_stranger(fault: &Fault, asked: FragmentRequest<'_>) -> String {
 }
 
 /// The fragment as a graph of its own. Its depth is checked later.
-fn alone(plan: &PlanReading, asked: FragmentRequest<'_>) -> State {
+fn alone(read: &PlanReading, asked: FragmentRequest<'_>) -> State {
     let mut objective = (*asked.state.objective).clone();
     objective.constraints.planning.depth = Some(u32::MAX);
     objective.base_case = None;
-    let atoms = plan.atoms.iter();
-    let atoms = atoms.map(|(id, atom)| (id.clone(), alloc::sync::Arc::new(atom.clone())));
-    let mut state = crate::plan::read(b"{}").into_state(Lineage::new(""));
-    state.objective = alloc::sync::Arc::new(objective);
-    for (id, atom) in atoms {
-        state.atoms.insert(id, atom);
+    let mut state = plan::read(b"{}").into_state(Lineage::new(""));
+    state.objective = Arc::new(objective);
+    for (id, atom) in &read.atoms {
+        state.atoms.insert(id.clone(), Arc::new(atom.clone()));
     }
     state
 }
@@ -214,23 +212,19 @@ pub(super) fn refused_by_rules(
     taken: &mut AcceptedFragment,
     facts: &PlanFacts,
 ) -> Vec<Fault> {
+    let step = asked.state.atom(asked.plan).and_then(|atom| atom.plan());
     let plan = JudgedPlan {
         state,
         graph,
         atoms: names.values().filter_map(|id| graph.ix(id)).collect(),
         facts,
         failed: failed(asked),
-        has_target: has_target(asked),
+        has_target: step.is_some_and(|step| step.convergence_target.is_some()),
     };
     let (heavy, light): (Vec<Issue>, Vec<Issue>) =
         judging::judge(&plan).into_iter().partition(|issue| issue.severity == Severity::High);
     taken.issues = light;
     heavy.iter().map(|issue| issue_fault(issue, names)).collect()
-}
-
-fn has_target(asked: FragmentRequest<'_>) -> bool {
-    let step = asked.state.atom(asked.plan).and_then(|atom| atom.plan());
-    step.is_some_and(|step| step.convergence_target.is_some())
 }
 
 /// The specifications that earlier plans of this step and context began with, and that were wrong.

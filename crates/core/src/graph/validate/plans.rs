@@ -1,12 +1,12 @@
 //! Finds the faults of planning steps: their purpose, their number, and the references of their fragments; and what is
 //! missing of the agreement.
 
-use alloc::{borrow::ToOwned, collections::BTreeSet, format, vec::Vec};
+use alloc::{borrow::ToOwned, format, vec::Vec};
 
 use super::{Graph, Ix, Validator};
 use crate::{
     doc::{Fault, Node},
-    graph::NodeKind,
+    graph::{NodeKind, overlap},
     state::{Leaf, Objective, State, decode},
 };
 
@@ -86,19 +86,8 @@ impl Validator<'_> {
 
 /// Whether `x` is done only after `plan`, directly or through other atoms.
 fn waits_for(graph: &Graph, x: Ix, plan: Ix) -> bool {
-    let wanted: BTreeSet<Ix> = core::iter::once(plan).chain(graph.above(plan)).collect();
-    let mut seen = BTreeSet::new();
-    let mut todo: Vec<Ix> = graph.waits_for(x).collect();
-    while let Some(y) = todo.pop() {
-        if wanted.contains(&y) {
-            return true;
-        }
-        if seen.insert(y) {
-            todo.extend(graph.waits_for(y));
-            todo.extend(&graph.vertex(y).kids);
-        }
-    }
-    false
+    let upstream = overlap::upstream(graph, x);
+    core::iter::once(plan).chain(graph.above(plan)).any(|y| upstream.contains(&y))
 }
 
 // The start gate (contract §9): which parts of the agreement are missing.
