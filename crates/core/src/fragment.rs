@@ -201,9 +201,7 @@ pub fn judge(
     facts: &PlanFacts,
 ) -> Result<AcceptedFragment, Vec<Fault>> {
     let mut faults = form::check(node);
-    let Some(atoms) = node.get("atoms").filter(|_| faults.is_empty()) else {
-        return Err(faults);
-    };
+    let Some(atoms) = node.get("atoms").filter(|_| faults.is_empty()) else { return Err(faults) };
     let plan = plan_of(atoms);
     faults.extend(form::faults_of(&plan, asked));
     let closing = form::closing_atom(asked);

@@ -445,9 +445,7 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
 }
 
 fn phases(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vec<PlannedPhase> {
-    let Some(plan) = atom.plan() else {
-        return Vec::new();
-    };
+    let Some(plan) = atom.plan() else { return Vec::new() };
     let phases = plan.fragments().map(|one| phase(plan, one, index));
     let mut phases: Vec<PlannedPhase> = phases.filter(|phase| !phase.parts.is_empty()).collect();
     phases.sort_unstable_by_key(PlannedPhase::first);

@@ -99,9 +99,7 @@ fn signed(value: i64) -> SignedThousandths {
 /// The used share of changes and budgets. Without a budget the changes alone count.
 fn omega(rules: &LawWeights, inputs: &LawInputs) -> u32 {
     let changes = inputs.changes.min(ONE);
-    let Some(budgets) = inputs.budgets else {
-        return changes;
-    };
+    let Some(budgets) = inputs.budgets else { return changes };
     let weighed = weigh(rules.w1, changes) + weigh(rules.w2, budgets.min(ONE));
     in_thousandths(weighed)
 }

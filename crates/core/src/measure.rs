@@ -234,9 +234,7 @@ fn task_of(seen: &Facts, x: Ix) -> Option<&Task> {
 
 /// The sum over all contexts that a task can see; a context that failed for good gets no repairs.
 fn repairs_left(seen: &Facts, x: Ix) -> BigUint {
-    let Some(task) = task_of(seen, x) else {
-        return BigUint::ZERO;
-    };
+    let Some(task) = task_of(seen, x) else { return BigUint::ZERO };
     let most = REPAIRS_MAX;
     let is_valid = |tried: &&Try| seen.valid_contexts.contains(&(x, tried.context.clone()));
     let gone = task.tries.iter().filter(is_valid).map(|tried| {
@@ -295,9 +293,7 @@ fn interruptions_left(seen: &Facts, x: Ix) -> u32 {
 /// The tasks that a planning step may still add, each in every context that it can see.
 fn granted_left(seen: &Facts, x: Ix) -> BigUint {
     let plan = seen.state.atom(seen.graph.id(x)).and_then(|atom| atom.plan());
-    let Some(plan) = plan else {
-        return BigUint::ZERO;
-    };
+    let Some(plan) = plan else { return BigUint::ZERO };
     let grant = plan.grant(&seen.state.objective.constraints);
     let rounds = &seen.graph.vertex(x).contexts * grant.rounds;
     let made = BigUint::from(plan.fragments().count());
@@ -374,9 +370,7 @@ fn attempts_left(seen: &Facts, x: Ix) -> BigUint {
     if let Some(plan) = state.atom(id).and_then(|atom| atom.plan()) {
         return plan_left(seen, x, plan);
     }
-    let Some(task) = state.atom(id).and_then(|atom| atom.task()) else {
-        return BigUint::ZERO;
-    };
+    let Some(task) = state.atom(id).and_then(|atom| atom.task()) else { return BigUint::ZERO };
     let binding = state.bindings.get(id);
     if binding.is_some_and(|binding| binding.is_by_person()) {
         return BigUint::ZERO;

@@ -273,9 +273,7 @@ impl<'a> SearchWalk<'a> {
         for conflict in conflicts {
             let pairs =
                 conflict.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
-            let Some(pairs) = pairs.collect::<Option<Vec<_>>>() else {
-                continue;
-            };
+            let Some(pairs) = pairs.collect::<Option<Vec<_>>>() else { continue };
             if pairs.is_empty() {
                 return None;
             }
@@ -412,9 +410,7 @@ impl<'a> SearchWalk<'a> {
     }
 
     fn undo(&mut self, frame: &mut Frame) {
-        let Some(choice) = self.selection.remove(&frame.group) else {
-            return;
-        };
+        let Some(choice) = self.selection.remove(&frame.group) else { return };
         for conflict in self.holding.get(&(frame.group, choice)).into_iter().flatten() {
             self.missing[*conflict] += 1;
         }

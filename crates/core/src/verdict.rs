@@ -191,9 +191,7 @@ fn of_command(
 ) -> Verdict {
     let is_expected = *how == CommandEnd::Exit(leaf.expect_exit);
     let expected = is_expected.then_some(leaf.expect_exit);
-    let Some(code) = how.has_run().or(expected) else {
-        return Verdict::Unknown;
-    };
+    let Some(code) = how.has_run().or(expected) else { return Verdict::Unknown };
     if leaf.number.is_none() && code != leaf.expect_exit {
         return Verdict::Fail;
     }
@@ -204,12 +202,8 @@ fn of_command(
             Some(true) => {}
         }
     }
-    let Some(rule) = &leaf.number else {
-        return Verdict::Pass;
-    };
-    let Some(number) = number else {
-        return Verdict::Unknown;
-    };
+    let Some(rule) = &leaf.number else { return Verdict::Pass };
+    let Some(number) = number else { return Verdict::Unknown };
     // A limit without a value decides nothing.
     match rule.holds(number) {
         Some(holds) => decided(holds && code == leaf.expect_exit),
@@ -237,9 +231,7 @@ impl EvidenceCache {
 
     /// The leaves whose verdict on this deciding basis is another than the warm one on the same tree.
     pub fn disagreed<'c>(&self, check: &'c Check, basis: &Basis) -> Vec<&'c Check> {
-        let Some(tree) = basis.tree().filter(|_| basis.decides()) else {
-            return Vec::new();
-        };
+        let Some(tree) = basis.tree().filter(|_| basis.decides()) else { return Vec::new() };
         let warm = Basis::Warm(tree.clone());
         let differs = |leaf: &&Check| match (self.decided(leaf, basis), self.decided(leaf, &warm)) {
             (Some(verdict), Some(before)) => verdict != before,

@@ -376,9 +376,7 @@ impl Loop<'_> {
         let (mut lap, mut most) = (self.lap(), together::INPUTS_MAX);
         loop {
             let stepped = self.step_all(inputs, &mut lap, most)?;
-            let Some(together::Together { next, taken }) = stepped else {
-                return Ok(true);
-            };
+            let Some(together::Together { next, taken }) = stepped else { return Ok(true) };
             self.obey(&next);
             self.wait_for_lock().await?;
             match self.commit(&next)? {

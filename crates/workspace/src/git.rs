@@ -113,9 +113,7 @@ impl Git {
     ) -> Result<Option<Self>, GitError> {
         let theirs: Env = std::env::vars_os().collect();
         let dir = dir.canonicalize().map_err(GitError::io(dir))?;
-        let Some(top) = files::top_of(&dir) else {
-            return Ok(None);
-        };
+        let Some(top) = files::top_of(&dir) else { return Ok(None) };
         let opened = || {
             let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
             opened.retain(|known| known.age.passed_ms() < OPENED_FOR_MS);
@@ -153,9 +151,7 @@ impl Git {
             return Ok(None);
         }
         let host = GitHost::read(programs, &dir, theirs)?;
-        let Some([git_dir, common_dir, top]) = locate(&host, &dir)? else {
-            return Ok(None);
-        };
+        let Some([git_dir, common_dir, top]) = locate(&host, &dir)? else { return Ok(None) };
         let common_dir = common_dir.canonicalize().map_err(GitError::io(common_dir))?;
         Ok(Some(Self(Arc::new(Repository {
             host,

@@ -29,9 +29,7 @@ pub(super) fn matching(
     let (mut found, mut open, mut looked) = (Vec::new(), within.to_vec(), 0);
     while let Some(path) = open.pop() {
         looked += 1;
-        let Ok(meta) = root.join(&path).symlink_metadata() else {
-            continue;
-        };
+        let Ok(meta) = root.join(&path).symlink_metadata() else { continue };
         let is_inside = !path.as_os_str().is_empty();
         if is_inside && globs.is_match(&path, prefix) {
             if meta.is_dir() || meta.is_file() {

@@ -174,9 +174,7 @@ impl<'a> LeftoverScan<'a> {
     }
 
     fn in_repository(&mut self) -> Result<()> {
-        let Some(person) = self.person.clone() else {
-            return Ok(());
-        };
+        let Some(person) = self.person.clone() else { return Ok(()) };
         for (reference, _) in person.refs("refs/descent/")? {
             let name = reference.split('/').nth(2).unwrap_or_default().to_owned();
             if !name.is_empty() && !self.is_in_place(&name) {
@@ -198,9 +196,7 @@ fn is_noted_applied(repository: &Path, name: &str) -> bool {
 /// Whether the run of the state has ended with its result applied, and no loop is at work.
 fn has_ended_applied(place: &StatePlace, name: &str) -> bool {
     let mut store = Store::open(place.clone());
-    let Ok(loaded) = store.read() else {
-        return false;
-    };
+    let Ok(loaded) = store.read() else { return false };
     let (state, run) = (&loaded.state, &loaded.state.run);
     let has_ended = run.status != RunStatus::Aligned && !run.status.is_active();
     let applied = places::applied(place, &state.lineage);

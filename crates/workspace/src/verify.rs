@@ -167,9 +167,7 @@ async fn search(
     pattern: Option<Pattern>,
     number: Option<Pattern>,
 ) -> (Option<bool>, Option<f64>) {
-    let Some(stdout) = stdout.filter(|whole| !whole.truncated) else {
-        return (None, None);
-    };
+    let Some(stdout) = stdout.filter(|whole| !whole.truncated) else { return (None, None) };
     let look = move || {
         let shown = without_escapes(&stdout.bytes);
         // A check may be about the colours.

@@ -182,9 +182,7 @@ impl AcpTalk<'_> {
         modes: Option<SessionModeState>,
         options: Option<Vec<SessionConfigOption>>,
     ) -> Result<(), Error> {
-        let Some(wanted) = &self.mode else {
-            return Ok(());
-        };
+        let Some(wanted) = &self.mode else { return Ok(()) };
         let mut listed = modes.iter().flat_map(|modes| &modes.available_modes);
         if listed.any(|mode| mode.id.to_string() == *wanted) {
             let request = SetSessionModeRequest::new(session.clone(), wanted.clone());
@@ -207,9 +205,7 @@ impl AcpTalk<'_> {
 
 /// The value of an option that is a choice with that name.
 fn value_of(option: &SessionConfigOption, wanted: &str) -> Option<SessionConfigValueId> {
-    let SessionConfigKind::Select(select) = &option.kind else {
-        return None;
-    };
+    let SessionConfigKind::Select(select) = &option.kind else { return None };
     let values: Vec<&SessionConfigSelectOption> = match &select.options {
         SessionConfigSelectOptions::Ungrouped(plain) => plain.iter().collect(),
         SessionConfigSelectOptions::Grouped(groups) => {

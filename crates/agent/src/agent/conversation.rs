@@ -355,9 +355,7 @@ pub(super) fn outcome(
 
 /// Names the variable that holds a key for this agent and was withheld from it, else the command by which a person logs in.
 fn with_mend(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
-    let AgentEnd::Unavailable { kind, words, .. } = end else {
-        return end;
-    };
+    let AgentEnd::Unavailable { kind, words, .. } = end else { return end };
     let preset = agent.agent.preset;
     let known = preset.iter().flat_map(|preset| &preset.variables);
     let is_withheld =

@@ -220,9 +220,7 @@ impl ModelTalk<'_> {
                     answer
                 }
             };
-            let Some(words) = take(&answer) else {
-                return Ok(());
-            };
+            let Some(words) = take(&answer) else { return Ok(()) };
             // Some servers take no empty turn.
             let text = match answer.text.trim() {
                 "" => "(nothing)".to_owned(),
@@ -269,12 +267,8 @@ fn question(attempt: &AttemptJob<'_>) -> String {
     let bindings = has_bindings.then_some(&bindings);
     let mut room = FILES_BYTES_MAX;
     for file in attempt.files.iter().chain(bindings) {
-        let Some(left) = room.checked_sub(file.bytes.len()) else {
-            continue;
-        };
-        let Ok(content) = str::from_utf8(&file.bytes) else {
-            continue;
-        };
+        let Some(left) = room.checked_sub(file.bytes.len()) else { continue };
+        let Ok(content) = str::from_utf8(&file.bytes) else { continue };
         room = left;
         text.push_str(&format!("\n# The file {}\n\n{content}\n", file.name));
     }

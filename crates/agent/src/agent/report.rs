@@ -125,9 +125,7 @@ impl ReportReader<'_> {
     }
 
     fn text(&mut self, key: &str, chars_max: usize) -> String {
-        let Some(found) = given(self.node, key) else {
-            return String::new();
-        };
+        let Some(found) = given(self.node, key) else { return String::new() };
         if let Some(text) = found.as_str() {
             return clean(text, chars_max);
         }
@@ -162,9 +160,7 @@ impl ReportReader<'_> {
     }
 
     fn artifacts(&mut self) -> Vec<String> {
-        let Some(found) = given(self.node, "artifacts") else {
-            return Vec::new();
-        };
+        let Some(found) = given(self.node, "artifacts") else { return Vec::new() };
         let items = found.as_array().unwrap_or(std::slice::from_ref(found));
         let paths = items.iter().filter_map(artifact);
         let paths: Vec<String> = paths.take(ARTIFACTS_MAX).collect();
@@ -176,9 +172,7 @@ impl ReportReader<'_> {
     }
 
     fn clarity(&mut self) -> Clarity {
-        let Some(found) = given(self.node, "clarity") else {
-            return Clarity::Clear;
-        };
+        let Some(found) = given(self.node, "clarity") else { return Clarity::Clear };
         let word = found.as_str().unwrap_or_default();
         let plain = word.trim().to_uppercase().replace([' ', '-'], "_");
         let mut words = Clarity::WORDS.iter();

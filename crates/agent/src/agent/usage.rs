@@ -40,9 +40,7 @@ pub(super) fn wrong(key: &str, found: &Node, wanted: &str) -> String {
 
 /// The key `usage` of a result file.
 pub(super) fn of(result: &Node) -> Reading<Usage> {
-    let Some(usage) = given(result, "usage") else {
-        return Ok(Usage::default());
-    };
+    let Some(usage) = given(result, "usage") else { return Ok(Usage::default()) };
     if usage.as_object().is_none() {
         return Err(wrong("usage", usage, "an object"));
     }
@@ -66,9 +64,7 @@ pub(super) fn of(result: &Node) -> Reading<Usage> {
 }
 
 fn count(usage: &Node, key: &str) -> Reading<u64> {
-    let Some(node) = given(usage, key) else {
-        return Ok(0);
-    };
+    let Some(node) = given(usage, key) else { return Ok(0) };
     let count = node.as_u64().or_else(|| node.as_str()?.parse().ok());
     let count = count.map(|count| count.min(COUNT_MAX));
     count.ok_or_else(|| wrong(&format!("usage.{key}"), node, "a whole number from 0 on"))
@@ -76,9 +72,7 @@ fn count(usage: &Node, key: &str) -> Reading<u64> {
 
 /// Programs print many digits: the rest of a millionth is rounded up.
 fn cost(usage: &Node) -> Reading<Option<Micros>> {
-    let Some(node) = given(usage, "cost_usd") else {
-        return Ok(None);
-    };
+    let Some(node) = given(usage, "cost_usd") else { return Ok(None) };
     let text = node.number_text().or_else(|| node.as_str());
     let cost = text.and_then(Micros::rounded_up);
     let cost = cost.map(|cost| cost.min(COST_MAX));

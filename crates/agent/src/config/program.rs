@@ -77,9 +77,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 fn is_assignment(word: &str) -> bool {
-    let Some((name, value)) = word.split_once('=') else {
-        return false;
-    };
+    let Some((name, value)) = word.split_once('=') else { return false };
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts_well && name.chars().all(is_name) && (value.is_empty() || is_plain(value))

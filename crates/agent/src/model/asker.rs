@@ -167,9 +167,7 @@ impl Asker {
 
     /// The key, read once; whoever else wants it waits for that.
     async fn key(&self, context: AskContext<'_>) -> Result<Option<Arc<ProviderKey>>, ModelError> {
-        let Some(source) = &context.provider.key else {
-            return Ok(None);
-        };
+        let Some(source) = &context.provider.key else { return Ok(None) };
         let place =
             locked(&self.0.keys, |keys| Arc::clone(keys.entry(source.clone()).or_default()));
         let read = async || {

@@ -19,9 +19,7 @@ use crate::{
 
 /// Checks that a fragment fits the grant of its step, and grants the rest to the steps inside it.
 pub(super) fn fit(asked: FragmentRequest<'_>, taken: &mut AcceptedFragment) -> Vec<Fault> {
-    let Some(grant) = grant_of(asked.state, asked.plan) else {
-        return Vec::new();
-    };
+    let Some(grant) = grant_of(asked.state, asked.plan) else { return Vec::new() };
     let is_plan = |id: &&AtomId| taken.atoms.get(*id).is_some_and(|one| one.plan().is_some());
     let inner: Vec<AtomId> = taken.atoms.keys().filter(is_plan).cloned().collect();
     // The most alternatives come first: too many of them leave too few attempts.
@@ -102,9 +100,7 @@ fn share(
 fn attempts(state: &State, graph: &Graph, x: Ix, of_task: u32) -> BigUint {
     let constraints = &state.objective.constraints;
     let atom = state.atom(graph.id(x));
-    let Some(atom) = atom.filter(|atom| atom.task().is_some()) else {
-        return BigUint::ZERO;
-    };
+    let Some(atom) = atom.filter(|atom| atom.task().is_some()) else { return BigUint::ZERO };
     let is_action = atom.task().is_some_and(|task| task.spec.action.is_some());
     let most = constraints.max_attempts(is_action);
     let once = match atom.plan() {
@@ -220,9 +216,7 @@ pub(super) fn handed(
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (id, atom) in &taken.atoms {
-        let Some(budget) = atom.plan().and_then(|plan| plan.budget.as_ref()) else {
-            continue;
-        };
+        let Some(budget) = atom.plan().and_then(|plan| plan.budget.as_ref()) else { continue };
         let units = [
             (PhaseLimit::Attempts, "attempts"),
             (PhaseLimit::Time, "ms"),

@@ -95,12 +95,8 @@ pub fn schema() -> String {
 /// The reason, in words that follow the id of the atom.
 pub fn may_change(state: &State, graph: &Graph, x: Ix) -> Result<(), &'static str> {
     let id = graph.id(x);
-    let Some(atom) = state.atom(id) else {
-        return Err("is no atom of the plan");
-    };
-    let Body::Task(task) = &atom.body else {
-        return Err("is no task");
-    };
+    let Some(atom) = state.atom(id) else { return Err("is no atom of the plan") };
+    let Body::Task(task) = &atom.body else { return Err("is no task") };
     if graph.planned_by(x).is_none() && !atom.is_added_by_delta() {
         return Err("was written by a person");
     }
@@ -246,9 +242,7 @@ fn whole(
 
 /// The place under the id that the answer gave.
 fn as_proposed(pointer: &str, names: &BTreeMap<AtomId, AtomId>) -> String {
-    let Some(rest) = pointer.strip_prefix("/atoms/") else {
-        return pointer.to_owned();
-    };
+    let Some(rest) = pointer.strip_prefix("/atoms/") else { return pointer.to_owned() };
     let (id, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     doc::pointer_push("/atoms", form::proposed(names, id)) + rest
 }

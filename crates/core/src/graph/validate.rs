@@ -115,9 +115,7 @@ impl Validator<'_> {
     fn groups(&mut self) {
         let state = self.state;
         for (id, atom) in state.all_atoms() {
-            let Body::Any { speculative, .. } = &atom.body else {
-                continue;
-            };
+            let Body::Any { speculative, .. } = &atom.body else { continue };
             if *speculative && state.objective.constraints.workspace == Some(Workspace::Shared) {
                 let at = pointer_of(id) + "/speculative";
                 let message =

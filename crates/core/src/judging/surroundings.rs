@@ -80,9 +80,7 @@ fn command(
     earlier: impl Fn(Option<&str>) -> Earlier,
     issues: &mut Vec<Issue>,
 ) {
-    let Some(facts) = plan.facts.commands.get(command) else {
-        return;
-    };
+    let Some(facts) = plan.facts.commands.get(command) else { return };
     if let Some(program) = &facts.missing_program {
         let path = Some(program.as_str()).filter(|program| program.contains('/'));
         let severity = match earlier(path) {

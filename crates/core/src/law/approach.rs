@@ -84,9 +84,7 @@ impl Approach {
 
 /// The approaches of an atom: those of its action, else its description.
 pub fn of_atom(atom: &Atom) -> Vec<Approach> {
-    let Some(task) = atom.task() else {
-        return Vec::new();
-    };
+    let Some(task) = atom.task() else { return Vec::new() };
     match &task.spec.action {
         Some(action) => of_action(&action.run),
         None => Vec::from([of_worker(&atom.description)]),
@@ -133,9 +131,7 @@ fn digest(text: &str) -> String {
 
 fn of_command(words: &[String], depth: usize) -> Vec<Approach> {
     let words = unwrapped(words);
-    let Some((program, rest)) = words.split_first() else {
-        return Vec::new();
-    };
+    let Some((program, rest)) = words.split_first() else { return Vec::new() };
     let program = name_of(program);
     if NOTHING.contains(&program) {
         return Vec::new();
@@ -143,9 +139,7 @@ fn of_command(words: &[String], depth: usize) -> Vec<Approach> {
     let is_script = |word: &String| word.starts_with('-') && word.ends_with('c');
     let at = rest.iter().position(is_script);
     let at = at.filter(|_| SHELLS.contains(&program) && depth < SHELL_DEPTH_MAX);
-    let Some(at) = at else {
-        return of_plain(program, rest);
-    };
+    let Some(at) = at else { return of_plain(program, rest) };
     let inner = rest.get(at + 1).map(String::as_str).unwrap_or_default();
     match commands(inner) {
         Some(inner) => {

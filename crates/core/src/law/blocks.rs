@@ -101,9 +101,7 @@ impl<'s> LawOrder<'s> {
 
     /// Whether its words may have a blocked tool: most have none, and are not read closer.
     fn may_have_one(&self, atom: &Atom) -> bool {
-        let Some(task) = atom.task() else {
-            return false;
-        };
+        let Some(task) = atom.task() else { return false };
         self.blocked.iter().any(|one| match &task.spec.action {
             Some(action) => {
                 let program = one.tool.split(' ').next().unwrap_or_default();
@@ -132,9 +130,7 @@ pub struct BlockedProposal {
 
 /// The blocked parts of a proposal.
 pub fn refused(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Vec<BlockedProposal> {
-    let Some((law, point)) = in_force(state) else {
-        return Vec::new();
-    };
+    let Some((law, point)) = in_force(state) else { return Vec::new() };
     let mut found: Vec<BlockedProposal> =
         atoms.iter().filter_map(|(id, atom)| blocked_atom(law, id, atom)).collect();
     if point.directive == Directive::BreakSymmetry && found.is_empty() {

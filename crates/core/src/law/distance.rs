@@ -92,9 +92,7 @@ pub fn wrong_number<'c>(
     check: &Check,
     leaf: &'c Leaf,
 ) -> Option<(&'c NumberRule, f64)> {
-    let Leaf::Command(leaf) = leaf else {
-        return None;
-    };
+    let Leaf::Command(leaf) = leaf else { return None };
     let rule = leaf.number.as_ref()?;
     let seen = evaluator.cache.get(&check.key(), evaluator.basis)?;
     match seen.measurement.what {

@@ -196,9 +196,7 @@ fn shorten(book: &mut LessonBook) {
     while book.lessons.len() > LESSONS_MAX {
         let lessons = book.lessons.iter().enumerate();
         let least = lessons.min_by_key(|(_, one)| (one.seen, &one.last));
-        let Some(place) = least.map(|(place, _)| place) else {
-            return;
-        };
+        let Some(place) = least.map(|(place, _)| place) else { return };
         book.lessons.remove(place);
     }
     for lesson in &mut book.lessons {

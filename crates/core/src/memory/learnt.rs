@@ -190,9 +190,7 @@ impl RunOutcome<'_> {
     /// The words of an atom, else its command.
     fn title(&self, x: Ix) -> String {
         let id = self.world.graph.id(x);
-        let Some(atom) = self.world.state.atom(id) else {
-            return id.to_string();
-        };
+        let Some(atom) = self.world.state.atom(id) else { return id.to_string() };
         let action = atom.task().and_then(|task| task.spec.action.as_ref());
         match action.filter(|_| atom.description.trim().is_empty()) {
             Some(action) => action.run.clone(),

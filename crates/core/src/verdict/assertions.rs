@@ -215,9 +215,7 @@ fn evidence_of_word(
 
 /// A judge's rating of a quality leaf, or that there is none.
 fn evidence_of_rating(check: &Check, basis: &Basis, ratings: &[Rating]) -> Option<EvidenceRecord> {
-    let Leaf::Quality(leaf) = check.leaf()? else {
-        return None;
-    };
+    let Leaf::Quality(leaf) = check.leaf()? else { return None };
     let rating = rating_on(ratings, &check.key(), basis);
     let holds = rating.and_then(|rating| rating.passes(leaf));
     let verdict = holds.map_or(Verdict::Unknown, decided);

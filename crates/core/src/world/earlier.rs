@@ -90,9 +90,7 @@ pub struct Doubt {
 /// All doubts, in the order of the atoms.
 pub fn doubts(state: &State) -> Vec<Doubt> {
     let doubtful = state.atoms.iter().filter_map(|(id, atom)| {
-        let AtomStatus::InDoubt(attempt) = &atom.task()?.status else {
-            return None;
-        };
+        let AtomStatus::InDoubt(attempt) = &atom.task()?.status else { return None };
         let entry = entry_of(state, attempt);
         Some(Doubt {
             attempt: attempt.clone(),

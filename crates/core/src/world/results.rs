@@ -109,9 +109,7 @@ pub(crate) fn inputs(graph: &Graph, active: &ActiveGraph, state: &State, x: Ix) 
     let mut text = String::new();
     for part in parts {
         let id = graph.id(part);
-        let Some(binding) = result_in(graph, state, active, part) else {
-            continue;
-        };
+        let Some(binding) = result_in(graph, state, active, part) else { continue };
         let before = binding.inputs.as_ref().map_or("", Digest::as_str);
         text.push_str(&format!("{id} {} {before}\n", binding.result_digest()));
     }
@@ -131,12 +129,8 @@ pub(crate) fn recount(
     let phases = phases.flat_map(|x| graph.phases_above(x));
     for (plan, phase, _) in phases {
         let (plan, first) = (graph.id(plan), graph.id(phase.first()));
-        let Some(atom) = state.atoms.get_mut(plan) else {
-            continue;
-        };
-        let Some(step) = Arc::make_mut(atom).plan_mut() else {
-            continue;
-        };
+        let Some(atom) = state.atoms.get_mut(plan) else { continue };
+        let Some(step) = Arc::make_mut(atom).plan_mut() else { continue };
         let is_limited = step.budget.as_ref().is_some_and(|one| one.attempts.is_some());
         if let Some(fragment) = step.fragment_mut(first) {
             count(is_limited, &mut fragment.attempts);
@@ -175,9 +169,7 @@ pub(crate) fn line_of(
         let before = graph.waits_for(x).chain(kids).filter(|y| solved[*y]);
         places[x] = before.map(|y| places[y]).max().unwrap_or_default();
         let id = graph.id(x);
-        let Some(commit) = commit(x) else {
-            continue;
-        };
+        let Some(commit) = commit(x) else { continue };
         let known = known.get(id);
         let own = known.map_or(usize::MAX, |(place, _)| *place);
         places[x] = places[x].max(own);

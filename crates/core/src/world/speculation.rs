@@ -94,9 +94,7 @@ impl Speculation {
         let Some(task) = state.atoms.get(graph.id(x)).and_then(|atom| atom.task()) else {
             return false;
         };
-        let Some(context) = self.active.context(x) else {
-            return false;
-        };
+        let Some(context) = self.active.context(x) else { return false };
         let has_ended = || task.tried(context).is_some_and(|one| one.ended.is_some());
         task.spec.effect.is_in_tree()
             && !graph.is_behind_gate(x)

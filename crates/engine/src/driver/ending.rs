@@ -97,9 +97,7 @@ impl Loop<'_> {
 
     /// Records what a requested stop ended. Without the record nothing is lost but the proof.
     pub(super) async fn prove_end(&mut self) {
-        let Some(since) = self.stops_since.take() else {
-            return;
-        };
+        let Some(since) = self.stops_since.take() else { return };
         let ended = EndedProcesses {
             processes: self.host.executor.ended(),
             ms: since.passed_ms(),

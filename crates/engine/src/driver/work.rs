@@ -71,9 +71,7 @@ impl Executor for RealExecutor {
 
     fn snapshot(&self) -> BoxedFuture<StartSnapshot> {
         on_trees(&self.workspaces, |workspaces| {
-            let Some(trees) = workspaces.trees() else {
-                return Ok(StartSnapshot::default());
-            };
+            let Some(trees) = workspaces.trees() else { return Ok(StartSnapshot::default()) };
             Ok((Some(trees.start()?), trees.take_notes()))
         })
     }
@@ -146,9 +144,7 @@ impl Executor for RealExecutor {
 
     fn deliver(&self, head: CommitId, needed: NeededCommits) -> BoxedFuture<()> {
         on_trees(&self.workspaces, move |workspaces| {
-            let Some(trees) = workspaces.trees() else {
-                return Ok(());
-            };
+            let Some(trees) = workspaces.trees() else { return Ok(()) };
             trees.follow(&head)?;
             trees.release(&needed.commits, &needed.shown)?;
             trees.deliver(&head).map(drop)
@@ -336,9 +332,7 @@ async fn built(
     keep: Vec<ResultCommit>,
 ) -> Result<workspace::RebuildResult, Failure> {
     let built = with_trees(workspaces, move |workspaces| {
-        let Some(trees) = workspaces.trees() else {
-            return Ok((from, keep, Vec::new()));
-        };
+        let Some(trees) = workspaces.trees() else { return Ok((from, keep, Vec::new())) };
         let built = trees.rebuild(&from, &keep)?;
         trees.keep(&name, &built.0, &from)?;
         Ok(built)

@@ -226,9 +226,7 @@ impl Git {
         changes: &[PathChange],
         status: &WorkTreeStatus,
     ) -> Result<Forward, GitError> {
-        let Some(home) = &status.head else {
-            return Ok(Err(MOVED.to_owned()));
-        };
+        let Some(home) = &status.head else { return Ok(Err(MOVED.to_owned())) };
         if self.is_amid_something() {
             return Ok(Err("a merge, a rebase or a bisect is under way".to_owned()));
         }

@@ -259,9 +259,7 @@ impl Git {
             return Ok(());
         }
         for link in self.listing(self.call_on("ls-files", at).index(index))?.links {
-            let Some(own) = self.person().own_copy(&link.path)? else {
-                continue;
-            };
+            let Some(own) = self.person().own_copy(&link.path)? else { continue };
             let dir = at.join(as_path(&link.path));
             if git_disk::is_beyond_symlink(at, as_path(&link.path)) {
                 continue;
@@ -317,9 +315,7 @@ impl Git {
             if !saved.join("index").is_file() {
                 continue;
             }
-            let Some(own) = self.person().own_copy(&link.path)? else {
-                continue;
-            };
+            let Some(own) = self.person().own_copy(&link.path)? else { continue };
             let dir = at.join(as_path(&link.path));
             if !dir.is_dir() || git_disk::is_beyond_symlink(at, as_path(&link.path)) {
                 changed.push(shown(&link.path));

@@ -75,9 +75,7 @@ pub(super) fn of_trees(call: Call<'_>, from: &str, to: &str) -> Result<Vec<PathC
     while let Some(columns) = output.next() {
         let columns = columns.strip_prefix(b":").ok_or_else(odd)?;
         let columns: Vec<&[u8]> = columns.split(|byte| *byte == b' ').collect();
-        let [old_mode, new_mode, old_id, new_id, _] = columns[..] else {
-            return Err(odd());
-        };
+        let [old_mode, new_mode, old_id, new_id, _] = columns[..] else { return Err(odd()) };
         let side = |mode: &[u8], id: &[u8]| Side { mode: mode.to_vec(), id: id.to_vec() };
         changes.push(PathChange {
             old: side(old_mode, old_id),

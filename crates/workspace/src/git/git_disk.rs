@@ -232,9 +232,7 @@ pub(super) fn files_below(dir: &Path, most: usize) -> Vec<PathBuf> {
 
 /// Whether a process visible to this person has the file open; `true` if that is unknown.
 pub(super) fn is_held_open(path: &Path) -> bool {
-    let Ok(processes) = fs::read_dir("/proc") else {
-        return true;
-    };
+    let Ok(processes) = fs::read_dir("/proc") else { return true };
     processes.flatten().any(|process| {
         let open = fs::read_dir(process.path().join("fd")).into_iter().flatten();
         open.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|held| held == path))

@@ -179,15 +179,11 @@ impl Git {
         if kept == head {
             return Ok(Some((head.clone(), tree.clone())));
         }
-        let Some(parent) = &stored.parent else {
-            return Ok(None);
-        };
+        let Some(parent) = &stored.parent else { return Ok(None) };
         if parent == head {
             return Ok(Some((kept.clone(), stored.tree.clone())));
         }
-        let Ok(merged) = self.merge_trees(parent, head, kept)? else {
-            return Ok(None);
-        };
+        let Ok(merged) = self.merge_trees(parent, head, kept)? else { return Ok(None) };
         if merged == *tree {
             return Ok(Some((head.clone(), merged)));
         }

@@ -58,18 +58,14 @@ impl Git {
     /// Like [`Git::lineage`], with the person's present settings instead of those of an earlier
     /// start.
     pub fn begin(&self) -> Result<Self, GitError> {
-        let Some(person) = &self.0.person else {
-            return Ok(self.clone());
-        };
+        let Some(person) = &self.0.person else { return Ok(self.clone()) };
         let pairs = person.freeze(self.common_dir())?;
         person.open_at(self.common_dir(), &pairs)
     }
 
     /// Fails if git tracks anything there: then another user may have written it.
     fn refuse_tracked(&self, repository: &Path) -> Result<(), GitError> {
-        let Ok(inside) = repository.strip_prefix(self.top()) else {
-            return Ok(());
-        };
+        let Ok(inside) = repository.strip_prefix(self.top()) else { return Ok(()) };
         let above = inside.ancestors().take(MODULE_DEPTH);
         for inside in above.filter(|dir| !dir.as_os_str().is_empty()) {
             let path = self.top().join(inside);
@@ -236,9 +232,7 @@ impl Git {
     /// Copies into the person's repository what `head` has and it lacks. `base` is the base of the
     /// work.
     pub(super) fn bring_home(&self, head: &CommitId, base: &CommitId) -> Result<(), GitError> {
-        let Some(person) = &self.0.person else {
-            return Ok(());
-        };
+        let Some(person) = &self.0.person else { return Ok(()) };
         let stored = self.read_commits(std::slice::from_ref(base))?;
         let parents = stored.into_iter().filter_map(|stored| stored.parent);
         let mut orders = format!("{head}\n");
@@ -258,9 +252,7 @@ impl Git {
     /// Copies those of `ids` into our repository that are only borrowed, because nothing of ours
     /// keeps them there.
     pub(super) fn own(&self, ids: &[String]) -> Result<(), GitError> {
-        let Some(person) = &self.0.person else {
-            return Ok(());
-        };
+        let Some(person) = &self.0.person else { return Ok(()) };
         let is_loose = |id: &&String| self.loose(id).symlink_metadata().is_ok();
         let others: Vec<String> = ids.iter().filter(|id| !is_loose(id)).cloned().collect();
         if others.is_empty() {

@@ -197,9 +197,7 @@ pub(super) fn is_in(path: &[u8], listed: &[u8]) -> bool {
 /// The commit at the HEAD of an attempt's repository.
 fn head_of(git: &Path) -> Option<String> {
     let head = read(&git.join("HEAD"));
-    let Some(name) = head.strip_prefix(b"ref: ") else {
-        return as_id(&head);
-    };
+    let Some(name) = head.strip_prefix(b"ref: ") else { return as_id(&head) };
     as_id(&read(&git.join(as_path(name.trim_ascii_end()))))
 }
 

@@ -114,9 +114,7 @@ fn keep_mode(from: &Path, to: &Path) -> io::Result<()> {
         let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_file);
         meta.map(|meta| meta.permissions().mode() & 0o777)
     };
-    let (Some(new), Some(old)) = (mode(from), mode(to)) else {
-        return Ok(());
-    };
+    let (Some(new), Some(old)) = (mode(from), mode(to)) else { return Ok(()) };
     let executable = if new & 0o100 == 0 { 0 } else { (old & 0o444) >> 2 };
     fs::set_permissions(from, fs::Permissions::from_mode(old & !0o111 | executable))
 }

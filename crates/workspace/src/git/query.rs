@@ -111,9 +111,7 @@ impl Git {
         let call = self.call("ls-tree -z -l --full-tree").id(commit).arg("--").arg(path);
         let entry = String::from_utf8_lossy(&call.ok()?).into_owned();
         let fields: Vec<&str> = entry.split_whitespace().take(4).collect();
-        let ["100644" | "100755", "blob", id, size] = fields[..] else {
-            return Ok(None);
-        };
+        let ["100644" | "100755", "blob", id, size] = fields[..] else { return Ok(None) };
         if size.parse::<u64>().is_ok_and(|size| size <= most) {
             Ok(Some(self.call("cat-file blob").id(id).ok()?))
         } else {
@@ -176,12 +174,8 @@ impl Git {
     /// Whether HEAD has this file of the working tree with these very bytes, or a checkout would write them. If git fails,
     /// it may.
     pub fn has_as_is(&self, path: &Path, bytes: &[u8]) -> bool {
-        let Ok(top) = self.top().canonicalize() else {
-            return true;
-        };
-        let Ok(inside) = path.strip_prefix(&top) else {
-            return false;
-        };
+        let Ok(top) = self.top().canonicalize() else { return true };
+        let Ok(inside) = path.strip_prefix(&top) else { return false };
         match self.at_head("blob", inside) {
             Ok(None) => false,
             Ok(Some(blob)) if blob == bytes => true,
@@ -218,9 +212,7 @@ impl Git {
 
     /// Whether HEAD or the index has one of these paths of the working tree as a symbolic link. If git cannot tell, it may.
     pub fn tracks_link(&self, paths: &[PathBuf]) -> bool {
-        let Some((_, inside)) = self.inside(paths) else {
-            return true;
-        };
+        let Some((_, inside)) = self.inside(paths) else { return true };
         if inside.is_empty() {
             return false;
         }

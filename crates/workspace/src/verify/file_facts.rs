@@ -180,9 +180,7 @@ impl Walk<'_> {
 /// Whether the path leads to something inside the directory; it must be a file if its content is
 /// needed.
 fn is_fit_to_read(at: &Path, path: &Path, is_content_asked: bool) -> bool {
-    let Ok(real) = path.canonicalize() else {
-        return false;
-    };
+    let Ok(real) = path.canonicalize() else { return false };
     real.starts_with(at) && real.metadata().is_ok_and(|meta| meta.is_file() || !is_content_asked)
 }
 

@@ -48,9 +48,7 @@ impl Worktrees {
         };
         let is_reused = was_there || brought.is_warm;
         let room = WorkDir { is_reused, ..WorkDir::ready(brought.path) };
-        let Some(mark) = self.mark_of_setup(commit)? else {
-            return Ok(room);
-        };
+        let Some(mark) = self.mark_of_setup(commit)? else { return Ok(room) };
         let is_new = self.git.setup_mark(&root) != mark;
         if is_new {
             // Leftovers of a `setup` that is cut off halfway belong to no tree.
@@ -130,9 +128,7 @@ impl Worktrees {
         for path in &kept::matching(aside, &all, &self.keep, &self.prefix) {
             // The topmost directory that the commit lacks must be an ignored one. Git tells that only of an existing
             // directory.
-            let Some(top) = kept::first_missing(root, path) else {
-                continue;
-            };
+            let Some(top) = kept::first_missing(root, path) else { continue };
             kept::put_back(aside, root, path)?;
             let is_ignored = |path: &Path| self.git.is_ignored(Some(root), path);
             if !is_ignored(path)? || !is_ignored(&top)? {
@@ -150,9 +146,7 @@ impl Worktrees {
 
     /// The paths that a tree for checks shares with the project.
     pub fn linked(&self, which: Checkout) -> Vec<String> {
-        let Ok(root) = self.checks(which) else {
-            return Vec::new();
-        };
+        let Ok(root) = self.checks(which) else { return Vec::new() };
         let project = root.join(&self.prefix);
         let links = self.links.iter().filter(|link| {
             let leads_to = std::fs::read_link(project.join(link));

@@ -96,9 +96,7 @@ impl Worktrees {
 
     /// The same, and nothing is kept.
     pub fn named(&self, rev: &str) -> Result<Option<StartedFrom>> {
-        let Some(commit) = self.git.resolve(rev)? else {
-            return Ok(None);
-        };
+        let Some(commit) = self.git.resolve(rev)? else { return Ok(None) };
         Ok(Some(StartedFrom {
             tree: self.git.tree_of(&commit)?,
             head: commit.clone(),
@@ -118,9 +116,7 @@ impl Worktrees {
         } else {
             self.git.tree_of_files(scratch)?
         };
-        let Some(now) = now.filter(|now| *now != start.tree) else {
-            return Ok(Vec::new());
-        };
+        let Some(now) = now.filter(|now| *now != start.tree) else { return Ok(Vec::new()) };
         let mut moved = self.paths_between(&start.tree, &now)?;
         let results: BTreeSet<&CommitId> = results.iter().collect();
         for result in results {

@@ -40,9 +40,7 @@ impl EventDialect for ClaudeStreamJson {
     }
 
     fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning {
-        let Some(event) = event(line) else {
-            return LineMeaning::Foreign;
-        };
+        let Some(event) = event(line) else { return LineMeaning::Foreign };
         heard.with(|heard| {
             heard.session(text(&event, "/session_id"));
             match text(&event, "/type") {

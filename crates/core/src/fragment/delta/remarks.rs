@@ -60,9 +60,7 @@ pub(super) fn contradicted(
 
 /// The questions of an answer.
 pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<Question> {
-    let Some(node) = answer.get("questions") else {
-        return Vec::new();
-    };
+    let Some(node) = answer.get("questions") else { return Vec::new() };
     let list = node.as_array();
     let Some(list) = list.filter(|list| list.len() <= QUESTIONS_MAX) else {
         let message = format!("`questions` is a list of at most {QUESTIONS_MAX}");
@@ -144,9 +142,7 @@ pub(super) fn take_out(
     let mut faults = Vec::new();
     for (id, at) in removed {
         let parent = asked.graph.ix(id).and_then(|x| asked.graph.above(x).next());
-        let Some(parent) = parent.map(|x| asked.graph.id(x)) else {
-            continue;
-        };
+        let Some(parent) = parent.map(|x| asked.graph.id(x)) else { continue };
         let known = asked.state.atom(parent).map(|atom| Atom::clone(atom));
         let known = taken.atoms.get(parent).cloned().or(known);
         let Some(mut atom) = known else { continue };

@@ -30,9 +30,7 @@ impl Validator<'_> {
             return;
         };
         let at = super::pointer_of(id) + "/convergence_target";
-        let Some(x) = graph.ix(&target) else {
-            return self.reference(&at, &target, id);
-        };
+        let Some(x) = graph.ix(&target) else { return self.reference(&at, &target, id) };
         if !waits_for(graph, x, plan) {
             let message = format!("`{target}` does not wait for `{id}`");
             let hint = format!("add `{id}` to its depends_on, or name an atom that waits for it");
@@ -43,9 +41,7 @@ impl Validator<'_> {
     /// Atoms of two fragments of one step are never live together.
     fn across_fragments(&mut self, graph: &Graph, x: Ix) {
         for (index, dep) in graph.vertex(x).deps.iter().copied().enumerate() {
-            let Some(plan) = graph.vertex(dep).parent else {
-                continue;
-            };
+            let Some(plan) = graph.vertex(dep).parent else { continue };
             if graph.vertex(plan).kind != NodeKind::Plan {
                 continue;
             }

@@ -86,9 +86,7 @@ async fn make(
             false => workspaces.for_attempt(slot, base.as_ref(), warmth).map(Some),
         }
     });
-    let Some(dir) = dir.await? else {
-        return Ok(MadeAttempt::Again(Warmth::Warm));
-    };
+    let Some(dir) = dir.await? else { return Ok(MadeAttempt::Again(Warmth::Warm)) };
     let is_warm = dir.is_reused;
     let setup = executor.workspaces.setup().filter(|_| dir.is_new).map(str::to_owned);
     let has_setup = setup.is_some();
@@ -237,9 +235,7 @@ async fn start(a: &Attempting, warmth: Warmth) -> Result<(TreeStart, Vec<PathBuf
     };
     let slot = a.slot;
     let start = with_trees(&a.executor.workspaces, move |workspaces| {
-        let Some(trees) = workspaces.trees() else {
-            return Ok(clean);
-        };
+        let Some(trees) = workspaces.trees() else { return Ok(clean) };
         let start = trees.begin_with(&earlier, Some((slot, warmth)), &base)?;
         let laid = match (&start, workspaces.setup()) {
             (TreeStart::Laid(_), setup) if setup.is_some() || warmth == Warmth::Warm => {

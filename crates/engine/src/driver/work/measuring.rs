@@ -264,9 +264,7 @@ async fn measure_in(
         }
         let Some(rule) = leaf.leaf() else { break };
         (j.executor.measuring)(&j.scope, &leaf.title());
-        let Some(measurement) = verify::measure(rule, &bench).await else {
-            return Ok(None);
-        };
+        let Some(measurement) = verify::measure(rule, &bench).await else { return Ok(None) };
         if let Some(failure) = proves_nothing(at, rule, &measurement) {
             return Err(failure);
         }
@@ -377,9 +375,7 @@ pub async fn prepare_checkout(
         Ok(CheckoutOutcome::Ready(ReadyCheckout { at, is_reused, setup_ms }))
     };
     let check = workspaces.setup().filter(|_| made.is_new).map(Check::command);
-    let Some(rule) = check.as_ref().and_then(Check::leaf) else {
-        return ready(None);
-    };
+    let Some(rule) = check.as_ref().and_then(Check::leaf) else { return ready(None) };
     let bench = MeasureContext {
         at: &made.path,
         env,
