@@ -255,10 +255,8 @@ const KEPT_MAX: usize = 200;
 pub fn remove_old(attempts: &Path, in_flight: &[Intent]) {
     let is_spared =
         |path: &PathBuf| in_flight.iter().any(|intent| *path == attempts.join(intent.id.as_str()));
-    let changed = |path: &PathBuf| {
-        let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_dir)?;
-        meta.modified().ok()
-    };
+    let changed =
+        |path: &PathBuf| path.symlink_metadata().ok().filter(fs::Metadata::is_dir)?.modified().ok();
     let there = files::entries(attempts).into_iter().filter(|path| !is_spared(path));
     let mut by_age: Vec<(SystemTime, PathBuf)> =
         there.filter_map(|path| Some((changed(&path)?, path))).collect();
@@ -363,8 +361,7 @@ fn not_started(error: SpawnError) -> Result<CommandEnd, AgentError> {
 /// repository (git(1), `GIT_CEILING_DIRECTORIES`).
 fn ceiling(dir: &Path) -> Option<(OsString, OsString)> {
     let above = dir.parent()?.parent()?;
-    let above = std::path::absolute(above).ok()?;
-    Some(("GIT_CEILING_DIRECTORIES".into(), above.into()))
+    Some(("GIT_CEILING_DIRECTORIES".into(), std::path::absolute(above).ok()?.into()))
 }
 
 /// The whole environment of a program of an attempt.

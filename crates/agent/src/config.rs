@@ -69,8 +69,7 @@ impl Config {
 
     /// Whether an agent asks for a variable of the environment, or its key is read from there.
     pub fn uses(&self, variable: &str) -> bool {
-        let mut agents = self.layers().into_iter().flat_map(|layer| layer.agents.values());
-        agents.any(|agent| {
+        self.layers().into_iter().flat_map(|layer| layer.agents.values()).any(|agent| {
             let named = agent.env.iter().any(|name| name == variable);
             named || agent.key_variable() == Some(variable)
         })
@@ -78,8 +77,7 @@ impl Config {
 
     /// The shell command that tells a person.
     pub fn notify(&self) -> Option<&str> {
-        let mut layers = self.layers().into_iter();
-        layers.find_map(|layer| layer.notify.as_deref())
+        self.layers().into_iter().find_map(|layer| layer.notify.as_deref())
     }
 
     /// The same with choices of a command line, before all others.
@@ -139,8 +137,7 @@ pub fn load(project: &Path) -> Result<Config, ConfigError> {
         project: layer(&project.join(FILE_NAME))?,
         own: own.map_or_else(|| Ok(ConfigLayer::default()), |path| layer(&path))?,
     };
-    let layers = config.layers().into_iter();
-    for agent in layers.flat_map(|layer| layer.agents.values()) {
+    for agent in config.layers().into_iter().flat_map(|layer| layer.agents.values()) {
         secrets::add_named(agent.env.iter().map(String::as_str));
         agent.key_variable().into_iter().for_each(secrets::add_key);
     }

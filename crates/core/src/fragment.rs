@@ -73,8 +73,7 @@ impl FragmentRequest<'_> {
     /// Whether no attempt of the round is left after this one.
     pub fn is_last_attempt(&self) -> bool {
         let task = self.state.atom(self.plan).and_then(|atom| atom.task());
-        let made = task.and_then(|task| task.tried(self.context));
-        let made = made.map_or(0, |tried| tried.attempts);
+        let made = task.and_then(|task| task.tried(self.context)).map_or(0, |tried| tried.attempts);
         let constraints = &self.state.objective.constraints;
         let most = task.map(|task| constraints.max_attempts(task.spec.action.is_some()));
         most.is_none_or(|most| made.saturating_add(1) >= most)
@@ -109,16 +108,14 @@ pub fn fault(
     if node.as_ref().is_ok_and(is_report) {
         return None;
     }
-    let judged = node.and_then(|node| judge(asked, &node, &facts(questions_of(&node))));
-    let faults = judged.err()?;
+    let faults = node.and_then(|node| judge(asked, &node, &facts(questions_of(&node)))).err()?;
     let lines: Vec<String> = faults.iter().take(FAULTS_MAX).map(line).collect();
     Some(lines.join("; "))
 }
 
 /// The questions to the machine about a planner's output, before it is judged.
 pub fn questions(outcome: &Outcome) -> PlanQuestions {
-    let node = printed(outcome).ok();
-    node.as_ref().map(questions_of).unwrap_or_default()
+    printed(outcome).ok().as_ref().map(questions_of).unwrap_or_default()
 }
 
 fn questions_of(node: &Node) -> PlanQuestions {
@@ -150,8 +147,7 @@ fn own_patterns(plan: plan::PlanReading) -> Vec<Pattern> {
 pub fn without_action(outcome: &Outcome) -> Vec<String> {
     let plan = printed_plan(outcome);
     let has_none = |atom: &Atom| atom.task().is_some_and(|task| task.spec.action.is_none());
-    let of_worker = plan.atoms.iter().filter(|(_, atom)| has_none(atom));
-    let at = of_worker.map(|(id, _)| {
+    let at = plan.atoms.iter().filter(|(_, atom)| has_none(atom)).map(|(id, _)| {
         let flat = doc::pointer_push("/work_graph/atoms", id.as_str());
         form::own_pointer(&plan.written.pointer(&flat)).to_owned()
     });
@@ -362,11 +358,9 @@ fn with(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> State {
 /// The depth that is left to a planner, as it is told.
 fn depth_max(asked: FragmentRequest<'_>) -> u32 {
     let constraints = &asked.state.objective.constraints;
-    let above = asked.graph.ix(asked.plan);
-    let above = above.map_or(0, |plan| asked.graph.above(plan).count());
+    let above = asked.graph.ix(asked.plan).map_or(0, |plan| asked.graph.above(plan).count());
     let above = u32::try_from(above).unwrap_or(u32::MAX);
-    let left = constraints.planning.depth().saturating_sub(above);
-    left.min(profile::fragment_depth(asked.state))
+    constraints.planning.depth().saturating_sub(above).min(profile::fragment_depth(asked.state))
 }
 
 fn depth(

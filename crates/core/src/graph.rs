@@ -226,8 +226,7 @@ impl Graph {
 
     /// The fragment of a planning step that this atom is a part of.
     pub fn phase_of(&self, plan: Ix, part: Ix) -> Option<&PlannedPhase> {
-        let mut phases = self.vertices[plan].phases.iter();
-        phases.find(|phase| phase.parts.contains(&part))
+        self.vertices[plan].phases.iter().find(|phase| phase.parts.contains(&part))
     }
 
     /// The innermost planning step that an atom was planned by.
@@ -248,15 +247,13 @@ impl Graph {
 
     /// Whether it is inside a part that a budget left open.
     pub fn is_dropped(&self, x: Ix) -> bool {
-        let mut phases = self.phases_above(x);
-        phases.any(|(_, phase, part)| phase.dropped.contains(&part))
+        self.phases_above(x).any(|(_, phase, part)| phase.dropped.contains(&part))
     }
 
     /// A digest of a plan as it stands: another one where a person changed something in it.
     pub fn plan_subject(&self, fragment: &Fragment) -> Digest {
         let mut text = alloc::format!("{}\n{}\n", fragment.digest, fragment.attempt);
-        let parts = fragment.parts.iter().filter_map(|id| self.ix(id));
-        for x in parts.flat_map(|x| self.subtree(x)) {
+        for x in fragment.parts.iter().filter_map(|id| self.ix(id)).flat_map(|x| self.subtree(x)) {
             text.push_str(self.ids[x].as_str());
             text.push_str(self.vertices[x].spec.as_str());
         }
@@ -272,8 +269,7 @@ impl Graph {
 
     /// Whether it is inside a plan that nobody looked at yet.
     pub fn is_behind_gate(&self, x: Ix) -> bool {
-        let mut phases = self.phases_above(x);
-        self.vertices[x].is_unjudged || phases.any(|(_, phase, _)| phase.is_unjudged)
+        self.vertices[x].is_unjudged || self.phases_above(x).any(|(_, phase, _)| phase.is_unjudged)
     }
 
     pub fn groups(&self) -> impl Iterator<Item = Ix> {

@@ -361,8 +361,7 @@ fn provided_twice(plan: &JudgedPlan<'_>, tasks: &[JudgedTask<'_>], issues: &mut 
 fn collisions(plan: &JudgedPlan<'_>, issues: &mut Vec<Issue>) {
     let is_shared = plan.state.objective.constraints.workspace() == Workspace::Shared;
     let severity = if is_shared { Severity::Medium } else { Severity::Low };
-    let meetings = overlap::meetings(plan.graph, plan.state);
-    for meeting in meetings.into_iter().take(COLLISIONS_MAX) {
+    for meeting in overlap::meetings(plan.graph, plan.state).into_iter().take(COLLISIONS_MAX) {
         let [one, other] = &meeting.atoms;
         let judged = [one, other].map(|id| plan.graph.ix(id).filter(|x| plan.atoms.contains(x)));
         let [Some(_), Some(x)] = judged else { continue };

@@ -360,8 +360,7 @@ impl<'a> SearchWalk<'a> {
         let mut others: Vec<&Ix> = kids.iter().filter(|kid| Some(*kid) != preferred).collect();
         // A choice that an earlier run, the law or a probe speaks for comes first, whatever the plan says; else its order counts.
         others.sort_by_cached_key(|kid| self.remembered.rank(self.graph, self.state, **kid));
-        let others = others.into_iter().rev();
-        others.chain(preferred).copied().map(Some).collect()
+        others.into_iter().rev().chain(preferred).copied().map(Some).collect()
     }
 
     /// Collects the new decisions below these live atoms, and returns them.

@@ -338,8 +338,7 @@ impl Loop<'_> {
             return Ok(());
         }
         self.running.remove(&done.key);
-        let notes = self.host.executor.notes();
-        notes.iter().for_each(|note| (self.observer.on_note)(note));
+        self.host.executor.notes().iter().for_each(|note| (self.observer.on_note)(note));
         if let Some(event) = done.result? {
             self.has_worked();
             self.pending.push_back(event);

@@ -218,8 +218,7 @@ fn locate(host: &GitHost, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> 
         return Ok(None);
     }
     if !ran.status.success() {
-        let stderr = String::from_utf8_lossy(&ran.stderr);
-        return if stderr.contains("not a git repository (or any") {
+        return if String::from_utf8_lossy(&ran.stderr).contains("not a git repository (or any") {
             Ok(None)
         } else {
             Err(call::failed("rev-parse", &ran))

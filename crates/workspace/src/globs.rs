@@ -115,8 +115,7 @@ impl Globs {
                 set.add(glob.map_err(|error| bad(pattern, &error))?);
             }
         }
-        let built = set.build();
-        let set = built.map_err(|error| bad(&patterns.join(" "), &error))?;
+        let set = set.build().map_err(|error| bad(&patterns.join(" "), &error))?;
         Ok(Self(set))
     }
 
@@ -126,8 +125,7 @@ impl Globs {
 
     /// `path` is relative to the repository's top, in which the project lies at `prefix`.
     pub(super) fn is_match(&self, path: &Path, prefix: &Path) -> bool {
-        let in_project = path.strip_prefix(prefix);
-        self.0.is_match(path) || in_project.is_ok_and(|path| self.0.is_match(path))
+        self.0.is_match(path) || path.strip_prefix(prefix).is_ok_and(|path| self.0.is_match(path))
     }
 }
 
@@ -150,8 +148,7 @@ pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPatt
             at: "/setup/run".to_owned(),
             pattern,
         });
-        let in_place = all.into_iter().chain(setup);
-        return in_place.map(|one| one.with(Unmatched::InPlace)).collect();
+        return all.into_iter().chain(setup).map(|one| one.with(Unmatched::InPlace)).collect();
     }
     let top = files::top_of(project).unwrap_or(project);
     let prefix = project.strip_prefix(top).unwrap_or(Path::new(""));
@@ -244,13 +241,10 @@ fn nearest(pattern: &str, paths: &[&str]) -> Option<String> {
         all().find(|path| name_of(path) == same)
     };
     let above = || {
-        let above = Path::new(&whole).ancestors().skip(1);
-        let above = above.map(|dir| dir.display().to_string());
-        let mut above = above.filter(|dir| !dir.is_empty());
-        above.find_map(|dir| all().find(|path| *path == dir))
+        let above = Path::new(&whole).ancestors().skip(1).map(|dir| dir.display().to_string());
+        above.filter(|dir| !dir.is_empty()).find_map(|dir| all().find(|path| *path == dir))
     };
-    let found = suggest(&whole, all()).or_else(of_name).or_else(above)?;
-    Some(found.to_owned())
+    Some(suggest(&whole, all()).or_else(of_name).or_else(above)?.to_owned())
 }
 
 fn name_of(path: &str) -> &str {

@@ -137,8 +137,7 @@ impl<'a> LeftoverScan<'a> {
             let (project, state) = places::noted(&dir);
             let Some(project) = project else { continue };
             let states: Vec<&Path> = state.as_deref().into_iter().collect();
-            let there = lineages_of(&project, &states);
-            let is_there = there.is_none_or(|names| names.contains(&name));
+            let is_there = lineages_of(&project, &states).is_none_or(|names| names.contains(&name));
             let place = StatePlace::at(&project, state.as_deref());
             let repository = place.repositories().join(&name);
             let standing = (is_there || self.is_in_place(&name)).then_some(place);
@@ -209,8 +208,7 @@ fn has_ended_applied(place: &StatePlace, name: &str) -> bool {
 
 /// The lineages of the states in a project, and of those elsewhere; `None` if one cannot be read.
 fn lineages_of(project: &Path, more: &[&Path]) -> Option<BTreeSet<String>> {
-    let entries = entries_of_files(&project.join(".descent"));
-    let states = entries.filter(|path| {
+    let states = entries_of_files(&project.join(".descent")).filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.ends_with(".json") && !name.ends_with(".schema.json")
     });
@@ -257,8 +255,7 @@ fn entries_of_files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 fn tree_places(cache: &Path) -> Vec<(String, PathBuf)> {
     let of_attempts = entries(cache).into_iter().filter(|(name, _)| name != "checks");
     let places = of_attempts.flat_map(|(name, dir)| {
-        let places = entries(&dir).into_iter();
-        places.map(move |(_, place)| (name.clone(), place))
+        entries(&dir).into_iter().map(move |(_, place)| (name.clone(), place))
     });
     let of_checks = entries(&cache.join("checks")).into_iter();
     let of_checks = of_checks.filter_map(|(_, dir)| Some((places::lineage_of_checks(&dir)?, dir)));

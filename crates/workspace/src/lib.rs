@@ -215,8 +215,7 @@ impl Workspaces {
 
     /// The place of the result as files.
     pub fn path_of_result(&self) -> PathBuf {
-        let trees = self.trees().map(Worktrees::path_of_result);
-        trees.unwrap_or_else(|| self.project.clone())
+        self.trees().map(Worktrees::path_of_result).unwrap_or_else(|| self.project.clone())
     }
 
     /// The command to run in each directory that `is_new`.
@@ -281,8 +280,7 @@ const SUBJECT_CHARS_MAX: usize = 72;
 /// always gives the same commit.
 pub fn time_of(text: &str) -> UnixMillis {
     let time = text.parse::<jiff::Timestamp>().ok();
-    let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
-    UnixMillis(time_ms.unwrap_or_default())
+    UnixMillis(time.and_then(|time| u64::try_from(time.as_millisecond()).ok()).unwrap_or_default())
 }
 
 /// The message of an atom's commit: its description (else its id), and a trailer that names it.

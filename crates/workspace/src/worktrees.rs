@@ -163,8 +163,7 @@ impl Worktrees {
     /// as one.
     pub fn ignored(&self, which: Option<Checkout>) -> Result<Vec<String>> {
         let root = which.map(|which| self.checks(which)).transpose()?;
-        let found = self.git.ignored(root.as_deref())?.into_iter();
-        let inside = found.filter_map(|path| {
+        let inside = self.git.ignored(root.as_deref())?.into_iter().filter_map(|path| {
             let path = path.strip_prefix(&self.prefix).ok()?.to_str()?;
             (!path.is_empty()).then(|| path.to_owned())
         });
@@ -344,8 +343,7 @@ impl Worktrees {
 
     /// Paths in the directory that are no part of the work; in a home directory that includes our own cache.
     fn left_out(&self) -> Vec<PathBuf> {
-        let cache = self.whole_cache().strip_prefix(&self.project);
-        let cache = cache.ok().map(Path::to_owned);
+        let cache = self.whole_cache().strip_prefix(&self.project).ok().map(Path::to_owned);
         self.links.iter().cloned().chain(cache).collect()
     }
 }

@@ -213,8 +213,7 @@ fn value_of(option: &SessionConfigOption, wanted: &str) -> Option<SessionConfigV
         }
         _ => return None,
     };
-    let value = values.into_iter().find(|value| value.value.to_string() == wanted)?;
-    Some(value.value.clone())
+    Some(values.into_iter().find(|value| value.value.to_string() == wanted)?.value.clone())
 }
 
 /// One JSON message a line, of limited length.
@@ -281,8 +280,7 @@ fn update(update: SessionUpdate, heard: &mut HeardSoFar) {
     match update {
         SessionUpdate::AgentMessageChunk(chunk) => {
             if let ContentBlock::Text(text) = chunk.content {
-                let message = chunk.message_id.map(|id| id.to_string());
-                heard.part(message.as_deref(), &text.text);
+                heard.part(chunk.message_id.map(|id| id.to_string()).as_deref(), &text.text);
             }
         }
         SessionUpdate::AgentThoughtChunk(_) => heard.thought(),

@@ -296,8 +296,7 @@ pub(super) fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_s
 /// The last line that speaks of an error: advice may follow it.
 fn telling_line(text: &str) -> Option<String> {
     let mut lines = text.lines().rev().map(str::trim);
-    let line = lines.find(|line| line.to_lowercase().contains("error"))?;
-    Some(line.to_owned())
+    Some(lines.find(|line| line.to_lowercase().contains("error"))?.to_owned())
 }
 
 /// The outcome of all that was heard.
@@ -309,8 +308,7 @@ pub(super) fn outcome(
     since: Timer,
 ) -> Outcome {
     let given = report::read(&inputs.result());
-    let written = given.as_ref().ok().and_then(Option::as_ref);
-    let written = written.map(|file| file.usage.clone());
+    let written = given.as_ref().ok().and_then(Option::as_ref).map(|file| file.usage.clone());
     let mut heard = heard.clone().into_inner();
     heard.end_line();
     let usage = Some(heard.usage()).filter(|usage| !usage.is_none());

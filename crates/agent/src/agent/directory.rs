@@ -61,8 +61,7 @@ pub(super) fn make_again(dir: &Path) -> io::Result<bool> {
 /// Writes a file of that directory. It is durable when this returns, as are the directory and its parent, which may be as new.
 pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     files::write_durably(path, bytes)?;
-    let mut above = path.ancestors().skip(1).take(2);
-    above.try_for_each(files::sync_dir)
+    path.ancestors().skip(1).take(2).try_for_each(files::sync_dir)
 }
 
 /// Reads a record of an attempt, where its directory is none of a link.
@@ -180,8 +179,7 @@ pub(super) fn without_secrets(mut outcome: Outcome) -> Outcome {
         outcome.report_fault.get_or_insert(fault);
     }
     let texts = [&mut outcome.last_line, &mut outcome.report_fault];
-    let texts = texts.into_iter().flatten();
-    let texts = texts.chain(words_of(&mut outcome.agent_end));
+    let texts = texts.into_iter().flatten().chain(words_of(&mut outcome.agent_end));
     let texts = texts.chain(match &mut outcome.how {
         CommandEnd::NotRun(why) => Some(why),
         CommandEnd::Exit(_) | CommandEnd::Signal(_) | CommandEnd::TimedOut => None,
@@ -312,8 +310,7 @@ mod tests {
             (&"a".repeat(201), false),
         ] {
             SessionRecord::new(&intent, 0, "a", id).keep(&dir);
-            let found = session(attempts.path(), &intent);
-            assert_eq!(found.is_some(), is_fit, "{id:?}");
+            assert_eq!(session(attempts.path(), &intent).is_some(), is_fit, "{id:?}");
         }
     }
 }

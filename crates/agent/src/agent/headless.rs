@@ -279,8 +279,7 @@ fn item(event: &Value, is_over: bool, heard: &mut HeardSoFar) -> LineMeaning {
 }
 
 fn changed_paths(event: &Value) -> String {
-    let changes = event.pointer("/item/changes").and_then(Value::as_array);
-    let paths = changes.into_iter().flatten();
+    let paths = event.pointer("/item/changes").and_then(Value::as_array).into_iter().flatten();
     let paths: Vec<&str> = paths.map(|change| text(change, "/path")).collect();
     paths.join(" ")
 }

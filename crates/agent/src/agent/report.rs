@@ -132,8 +132,7 @@ impl ReportReader<'_> {
         self.note(key, found, "text");
         let items = found.as_array().unwrap_or(std::slice::from_ref(found));
         let line = |item: &Node| {
-            let text = item.as_str().map(str::to_owned);
-            text.unwrap_or_else(|| doc::write_compact(item))
+            item.as_str().map(str::to_owned).unwrap_or_else(|| doc::write_compact(item))
         };
         let lines: Vec<String> = items.iter().map(line).collect();
         clean(&lines.join("\n"), chars_max)
@@ -175,8 +174,8 @@ impl ReportReader<'_> {
         let Some(found) = given(self.node, "clarity") else { return Clarity::Clear };
         let word = found.as_str().unwrap_or_default();
         let plain = word.trim().to_uppercase().replace([' ', '-'], "_");
-        let mut words = Clarity::WORDS.iter();
-        let Some((meant, clarity)) = words.find(|(known, _)| *known == plain) else {
+        let Some((meant, clarity)) = Clarity::WORDS.iter().find(|(known, _)| *known == plain)
+        else {
             self.refuse("`clarity` is none of CLEAR, PARTIALLY_CLEAR, BLOCKED".into());
             return Clarity::Clear;
         };
@@ -239,8 +238,7 @@ mod tests {
     }
 
     fn refused(text: &str, part: &str) {
-        let read = parse(text.as_bytes());
-        let fault = read.map_or_else(Some, |file| file.fault).unwrap();
+        let fault = parse(text.as_bytes()).map_or_else(Some, |file| file.fault).unwrap();
         assert!(fault.contains(part), "{fault}");
     }
 

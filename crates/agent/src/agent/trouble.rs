@@ -73,8 +73,7 @@ pub(super) fn of_error(status: Option<u64>, words: &str) -> AgentEnd {
 fn status_in(small: &str) -> Option<u64> {
     let after = |before| small.split_once(before).map(|(_, after)| after);
     let number = |after: &str| {
-        let digits = after.chars().take_while(char::is_ascii_digit);
-        digits.collect::<String>().parse().ok()
+        after.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()
     };
     STATUS.split('|').filter_map(after).find_map(number)
 }
@@ -165,8 +164,7 @@ fn find<'a>(pattern: &LazyLock<Option<Regex>>, words: &'a str) -> Option<Capture
 }
 
 fn epoch(words: &str) -> Option<Timestamp> {
-    let found = find(&EPOCH, words)?;
-    let seconds: i64 = found.get(1)?.as_str().parse().ok()?;
+    let seconds: i64 = find(&EPOCH, words)?.get(1)?.as_str().parse().ok()?;
     Timestamp::from_second(seconds).ok()
 }
 
@@ -197,15 +195,13 @@ fn clock(words: &str, now: &Zoned) -> Option<Timestamp> {
     }
     let on_day = |year: i16| {
         let then = civil::Date::new(year, month(&found)?, number(&found, "day")?).ok()?;
-        let then = then.to_datetime(time).to_zoned(now.time_zone().clone());
-        then.ok()
+        then.to_datetime(time).to_zoned(now.time_zone().clone()).ok()
     };
     match number(&found, "year") {
         Some(year) => on_day(year),
         None => {
             let passed = now.checked_sub(Span::new().days(PASSED_DAYS)).ok()?;
-            let this_year = on_day(now.year()).filter(|then| *then >= passed);
-            this_year.or_else(|| on_day(now.year() + 1))
+            on_day(now.year()).filter(|then| *then >= passed).or_else(|| on_day(now.year() + 1))
         }
     }
     .map(|then| then.timestamp())

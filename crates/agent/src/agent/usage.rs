@@ -45,11 +45,8 @@ pub(super) fn of(result: &Node) -> Reading<Usage> {
         return Err(wrong("usage", usage, "an object"));
     }
     let count = |key| count(usage, key);
-    let estimated = given(usage, "estimated");
-    let estimated = estimated.map(|flag| {
-        let flag = flag.as_bool();
-        flag.ok_or_else(|| wrong("usage.estimated", usage, "true or false"))
-    });
+    let estimated = given(usage, "estimated")
+        .map(|flag| flag.as_bool().ok_or_else(|| wrong("usage.estimated", usage, "true or false")));
     Ok(Usage {
         calls: count("calls")?,
         tokens: Tokens::new(
@@ -73,8 +70,7 @@ fn count(usage: &Node, key: &str) -> Reading<u64> {
 /// Programs print many digits: the rest of a millionth is rounded up.
 fn cost(usage: &Node) -> Reading<Option<Micros>> {
     let Some(node) = given(usage, "cost_usd") else { return Ok(None) };
-    let text = node.number_text().or_else(|| node.as_str());
-    let cost = text.and_then(Micros::rounded_up);
+    let cost = node.number_text().or_else(|| node.as_str()).and_then(Micros::rounded_up);
     let cost = cost.map(|cost| cost.min(COST_MAX));
     let cost = cost.ok_or_else(|| wrong("usage.cost_usd", node, "an amount of dollars"))?;
     Ok(Some(cost))

@@ -65,8 +65,7 @@ pub(crate) fn is_relative(program: &str) -> bool {
 
 /// The word that names the program, if it is sure to be one.
 fn first_word(command: &str) -> Option<&str> {
-    let mut words = command.split_whitespace();
-    let word = words.find(|word| !is_assignment(word))?;
+    let word = command.split_whitespace().find(|word| !is_assignment(word))?;
     let mut set = command.split_whitespace().take_while(|one| is_assignment(one));
     let sets_path = set.any(|one| one.starts_with("PATH="));
     (!sets_path && is_plain(word)).then_some(word)

@@ -77,11 +77,11 @@ impl Asker {
             Arc::clone(one.or_insert_with(|| Arc::new(Throttle::new(provider.max_parallel))))
         });
         loop {
-            let entered = throttle.enter(patience.left());
-            let permit = entered.await.map_err(|left| ModelError::Limited {
-                until: Some(http::until(left)),
-                words: "it said so to another question".to_owned(),
-            })?;
+            let permit =
+                throttle.enter(patience.left()).await.map_err(|left| ModelError::Limited {
+                    until: Some(http::until(left)),
+                    words: "it said so to another question".to_owned(),
+                })?;
             patience.tries += 1;
             let form =
                 (provider.base_url.clone(), provider.model.clone(), question.schema.is_some());
@@ -161,8 +161,7 @@ impl Asker {
     /// # Errors
     /// If it cannot.
     pub fn try_key(provider: &Provider) -> Result<(), ModelError> {
-        let source = provider.key.as_ref();
-        source.map_or(Ok(()), ProviderKey::is_there)
+        provider.key.as_ref().map_or(Ok(()), ProviderKey::is_there)
     }
 
     /// The key, read once; whoever else wants it waits for that.
@@ -170,10 +169,8 @@ impl Asker {
         let Some(source) = &context.provider.key else { return Ok(None) };
         let place =
             locked(&self.0.keys, |keys| Arc::clone(keys.entry(source.clone()).or_default()));
-        let read = async || {
-            let key = ProviderKey::read(source, context.programs, context.mark);
-            key.await.map(Arc::new)
-        };
+        let read =
+            async || ProviderKey::read(source, context.programs, context.mark).await.map(Arc::new);
         place.get_or_try_init(read).await.cloned().map(Some)
     }
 

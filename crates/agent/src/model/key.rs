@@ -202,8 +202,7 @@ async fn read(mut from: DuplexStream, cancel: &CancellationToken) -> Vec<u8> {
 
 fn home() -> PathBuf {
     let home = env::var_os("HOME").map(PathBuf::from);
-    let home = home.filter(|home| home.is_absolute() && home.is_dir());
-    home.unwrap_or_else(|| PathBuf::from("/"))
+    home.filter(|home| home.is_absolute() && home.is_dir()).unwrap_or_else(|| PathBuf::from("/"))
 }
 
 /// Takes the texts of a server that is asked with this key.
@@ -227,8 +226,7 @@ impl<'a> ServerTexts<'a> {
     pub(super) fn answer(self, text: String) -> Result<String, String> {
         let all = secrets::all();
         let all = self.key.map(ProviderKey::secrets).into_iter().chain([&*all]);
-        let mut found = all.filter_map(|secrets| secrets.in_text(text.as_bytes()));
-        match found.next() {
+        match all.filter_map(|secrets| secrets.in_text(text.as_bytes())).next() {
             Some(name) => Err(name.to_owned()),
             None => Ok(text),
         }
@@ -239,8 +237,7 @@ impl<'a> ServerTexts<'a> {
 fn cut(words: &str) -> String {
     let shown = words.chars().map(|c| if c.is_control() { ' ' } else { c });
     let line: String = shown.take(WORDS_CHARS_MAX * 4).collect();
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(WORDS_CHARS_MAX).collect()
+    line.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(WORDS_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -59,8 +59,7 @@ impl ServerProbe<'_> {
         let (show, loaded) = tokio::join!(self.tell(asked), self.of_root("/api/ps"));
         let set = show.as_ref().and_then(num_ctx);
         let now = loaded.as_ref().and_then(|list| {
-            let models = list.get("models")?.as_array()?;
-            let model = models.iter().find(|one| {
+            let model = list.get("models")?.as_array()?.iter().find(|one| {
                 let names = ["model", "name"].map(|key| one.get(key).and_then(Value::as_str));
                 names.into_iter().flatten().any(|name| self.is_model(name))
             })?;
@@ -111,8 +110,7 @@ async fn whole(request: reqwest::RequestBuilder) -> Option<Value> {
 
 fn models(list: &Value, texts: ServerTexts<'_>) -> Option<Vec<String>> {
     let models = list.get("data")?.as_array()?.iter().take(MODELS_MAX);
-    let ids = models.filter_map(|one| Some(texts.words(one.get("id")?.as_str()?)));
-    Some(ids.collect())
+    Some(models.filter_map(|one| Some(texts.words(one.get("id")?.as_str()?))).collect())
 }
 
 /// The parameters of a model of Ollama are lines of a name and a value.

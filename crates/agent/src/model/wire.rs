@@ -390,8 +390,7 @@ impl AnswerSoFar<'_> {
 }
 
 fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    let found = value.pointer(pointer).and_then(Value::as_str);
-    found.unwrap_or_default()
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn count_at(value: &Value, pointer: &str) -> u64 {
@@ -401,6 +400,5 @@ fn count_at(value: &Value, pointer: &str) -> u64 {
 }
 
 fn list_at<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> {
-    let found = value.pointer(pointer).and_then(Value::as_array);
-    found.into_iter().flatten()
+    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }

@@ -39,8 +39,7 @@ pub(super) fn fit(asked: FragmentRequest<'_>, taken: &mut AcceptedFragment) -> V
 }
 
 fn grant_of(state: &State, plan: &AtomId) -> Option<Grant> {
-    let plan = state.atom(plan)?.plan()?;
-    Some(plan.grant(&state.objective.constraints))
+    Some(state.atom(plan)?.plan()?.grant(&state.objective.constraints))
 }
 
 fn hand_on(taken: &mut AcceptedFragment, inner: &[AtomId], grant: Grant) {
@@ -92,8 +91,7 @@ fn share(
     let each = |x: Ix| &graph.vertex(x).contexts * grant.rounds.div_ceil(2) * of_task;
     let one_more: BigUint = steps.map(each).sum();
     let more = if one_more == BigUint::ZERO { BigUint::ZERO } else { (granted - used) / one_more };
-    let more = u32::try_from(more).unwrap_or(u32::MAX);
-    Ok(more.saturating_add(1).min(grant.atoms))
+    Ok(u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1).min(grant.atoms))
 }
 
 /// Maximum of attempts of an atom of a fragment, over the contexts that it can see.
@@ -135,8 +133,7 @@ fn limits_of<'a>(
     let plan = move |id: &AtomId| asked.state.atoms.get(id)?.plan();
     let inside = move |plan| in_flight(asked, plan);
     let own = plan(asked.plan).and_then(|one| one.budget.as_ref()?.of(limit));
-    let around = asked.graph.ix(asked.plan).into_iter();
-    let around = around.flat_map(|x| asked.graph.phases_above(x));
+    let around = asked.graph.ix(asked.plan).into_iter().flat_map(|x| asked.graph.phases_above(x));
     let around = around.filter_map(move |(x, phase, _)| {
         let (step, first) = (plan(asked.graph.id(x))?, asked.graph.id(phase.first()));
         let fragment = step.fragments().find(|one| one.first() == Some(first))?;
@@ -152,8 +149,7 @@ fn limits_of<'a>(
         };
         Some(LimitLeft::after(step.budget.as_ref()?.of(limit)?, used))
     });
-    let own = own.map(|of| LimitLeft::after(of, 0));
-    own.into_iter().chain(around).chain(of_run(asked, limit))
+    own.map(|of| LimitLeft::after(of, 0)).into_iter().chain(around).chain(of_run(asked, limit))
 }
 
 /// The run's limit, without what is reserved for attempts in flight.
@@ -185,8 +181,7 @@ fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
 fn little(asked: FragmentRequest<'_>) -> Vec<PhaseLimit> {
     let is_little =
         |limit: &PhaseLimit| limits_of(asked, *limit).any(|one| usage::is_little(one.left, one.of));
-    let limits = PhaseLimit::WORDS.into_iter().map(|(_, limit)| limit);
-    limits.filter(is_little).collect()
+    PhaseLimit::WORDS.into_iter().map(|(_, limit)| limit).filter(is_little).collect()
 }
 
 /// Attempts in flight inside a planning step, with its own planning attempt.
@@ -195,8 +190,7 @@ fn in_flight<'a>(asked: FragmentRequest<'a>, plan: Ix) -> impl Iterator<Item = &
         let x = asked.graph.ix(id);
         x.is_some_and(|x| asked.graph.above(x).any(|y| y == plan))
     };
-    let intents = asked.state.run.in_flight.iter();
-    intents.filter(move |intent| is_inside(&intent.atom))
+    asked.state.run.in_flight.iter().filter(move |intent| is_inside(&intent.atom))
 }
 
 fn of_usage<'i>(

@@ -65,8 +65,7 @@ impl AcceptedDelta {
     /// Whether a step that it adds is planned by whoever plans in this run.
     pub fn needs_planner(&self) -> bool {
         let added = self.added.iter().filter_map(|id| self.atoms.get(id));
-        let mut plans = added.filter_map(Atom::plan);
-        plans.any(|plan| plan.task.spec.action.is_none())
+        added.filter_map(Atom::plan).any(|plan| plan.task.spec.action.is_none())
     }
 
     /// Changes the atoms of a state by it.
@@ -126,8 +125,7 @@ pub fn may_grow(graph: &Graph, group: Ix) -> bool {
 
 /// The questions to the machine about an answer, before it is judged.
 pub fn questions(asked: DeltaRequest<'_>, answer: &Node) -> PlanQuestions {
-    let read = Actions::of(asked, answer).read;
-    judging::questions(read.atoms.values().filter_map(Atom::task))
+    judging::questions(Actions::of(asked, answer).read.atoms.values().filter_map(Atom::task))
 }
 
 /// The patterns in an answer, for the shell to compile.
@@ -144,8 +142,7 @@ pub fn without_action(asked: DeltaRequest<'_>, answer: &Node) -> Vec<String> {
         task.is_some_and(|task| task.spec.action.is_none())
     };
     let listed = actions.new.iter().chain(actions.changed.keys());
-    let at = listed.filter(has_none).map(|id| doc::pointer_push("/atoms", id.as_str()));
-    at.collect()
+    listed.filter(has_none).map(|id| doc::pointer_push("/atoms", id.as_str())).collect()
 }
 
 /// # Errors
@@ -248,6 +245,5 @@ fn as_proposed(pointer: &str, names: &BTreeMap<AtomId, AtomId>) -> String {
 }
 
 fn touched(graph: &Graph, taken: &AcceptedDelta) -> BTreeSet<Ix> {
-    let ids = taken.added.iter().chain(&taken.changed);
-    ids.filter_map(|id| graph.ix(id)).collect()
+    taken.added.iter().chain(&taken.changed).filter_map(|id| graph.ix(id)).collect()
 }

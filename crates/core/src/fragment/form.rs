@@ -230,12 +230,10 @@ pub(super) fn refused_by_rules(
 /// The specifications that earlier plans of this step and context began with, and that were wrong.
 fn failed(asked: FragmentRequest<'_>) -> BTreeSet<Digest> {
     let step = asked.state.atom(asked.plan).and_then(|atom| atom.plan());
-    let parts = step.into_iter().flat_map(|step| {
-        let made = step.made_in(asked.context);
-        made.flat_map(|fragment| &fragment.parts)
-    });
-    let inside = parts.filter_map(|id| asked.graph.ix(id));
-    let inside = inside.flat_map(|x| asked.graph.subtree(x));
+    let parts = step
+        .into_iter()
+        .flat_map(|step| step.made_in(asked.context).flat_map(|fragment| &fragment.parts));
+    let inside = parts.filter_map(|id| asked.graph.ix(id)).flat_map(|x| asked.graph.subtree(x));
     wrong_specs(asked.state, asked.graph, inside)
 }
 
@@ -249,8 +247,7 @@ pub(super) fn issue_fault(issue: &Issue, names: &BTreeMap<AtomId, AtomId>) -> Fa
 
 /// The atom that keeps the checks of the task that stood in the place of the step. `None` where it had none.
 pub(super) fn closing_atom(asked: FragmentRequest<'_>) -> Option<Atom> {
-    let plan = asked.state.atom(asked.plan)?.plan()?;
-    let was = plan.placed.was.as_ref()?;
+    let was = asked.state.atom(asked.plan)?.plan()?.placed.was.as_ref()?;
     let checks = was.task()?.spec.checks.clone()?;
     let spec = Spec {
         action: Some(Action { run: "true".into(), extra: Extra::default() }),

@@ -67,8 +67,7 @@ impl Validator<'_> {
     }
 
     fn references(&mut self) {
-        let state = self.state;
-        for (id, atom) in state.all_atoms() {
+        for (id, atom) in self.state.all_atoms() {
             let kids_key = if matches!(atom.body, Body::Any { .. }) { "choices" } else { "parts" };
             for (key, list) in [("depends_on", atom.depends_on.as_slice()), (kids_key, atom.kids())]
             {
@@ -97,8 +96,7 @@ impl Validator<'_> {
 
     fn members(&mut self) {
         let mut parents: BTreeMap<AtomId, AtomId> = BTreeMap::new();
-        let state = self.state;
-        for (id, atom) in state.all_atoms() {
+        for (id, atom) in self.state.all_atoms() {
             let key = if matches!(atom.body, Body::Any { .. }) { "choices" } else { "parts" };
             for (index, kid) in atom.kids().iter().enumerate() {
                 let first = parents.insert(kid.clone(), id.clone());
@@ -127,8 +125,7 @@ impl Validator<'_> {
 
     /// An action is done by the shell, so an agent beside it would never be asked.
     fn agents_of_actions(&mut self) {
-        let state = self.state;
-        for (id, atom) in state.atoms.iter() {
+        for (id, atom) in self.state.atoms.iter() {
             let spec = atom.task().map(|task| &task.spec);
             if spec.is_some_and(|spec| spec.agent.is_some() && spec.action.is_some()) {
                 let at = doc::pointer_push(&pointer_of(id), "agent");

@@ -62,10 +62,8 @@ fn no_end(plan: &JudgedPlan<'_>, one: JudgedTask<'_>, later: &CheckedLater) -> O
 /// Whether only choices beside it come last too: something waits for every other task, and nothing for it.
 fn is_only_last(plan: &JudgedPlan<'_>, x: Ix) -> bool {
     let graph = plan.graph;
-    let is_last = |x: &Ix| {
-        let mut line = core::iter::once(*x).chain(graph.above(*x));
-        line.all(|y| graph.needed_by(y).is_empty())
-    };
+    let is_last =
+        |x: &Ix| core::iter::once(*x).chain(graph.above(*x)).all(|y| graph.needed_by(y).is_empty());
     let mut others = graph.tasks().filter(|y| *y != x && is_last(y));
     is_last(&x) && others.all(|y| overlap::are_choices(graph, x, y))
 }

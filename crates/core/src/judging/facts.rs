@@ -91,8 +91,7 @@ pub fn questions<'a>(tasks: impl Iterator<Item = &'a Task>) -> PlanQuestions {
     for task in tasks {
         let action = task.spec.action.iter().map(|action| action.run.clone());
         asked.commands.extend(action);
-        let leaves = task.spec.checks.iter().flat_map(Check::leaves);
-        for leaf in leaves.filter_map(Check::leaf) {
+        for leaf in task.spec.checks.iter().flat_map(Check::leaves).filter_map(Check::leaf) {
             match leaf {
                 Leaf::Command(leaf) => drop(asked.commands.insert(leaf.command.clone())),
                 Leaf::File(leaf) => drop(asked.paths.insert(leaf.path.clone())),

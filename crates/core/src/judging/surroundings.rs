@@ -43,8 +43,7 @@ pub(super) fn judge(plan: &JudgedPlan<'_>, one: JudgedTask<'_>, issues: &mut Vec
 }
 
 fn leaves(task: &Task) -> Vec<&Leaf> {
-    let checks = task.spec.checks.iter().flat_map(Check::leaves);
-    checks.filter_map(Check::leaf).collect()
+    task.spec.checks.iter().flat_map(Check::leaves).filter_map(Check::leaf).collect()
 }
 
 /// The part of the steps before in a path, or in anything that is not there.
@@ -144,8 +143,7 @@ fn no_file<'u>(
         });
         wanted.any(|is_wanted| is_wanted) || task.provides.iter().any(|name| name == path)
     };
-    let literal = task.touches.iter().enumerate();
-    let mut literal = literal.filter(|(_, path)| overlap::is_literal(path));
+    let mut literal = task.touches.iter().enumerate().filter(|(_, path)| overlap::is_literal(path));
     let lost = literal.find(|(_, path)| {
         let path = overlap::plain(path);
         let is_of_agent = one.is_of_agent() && !makes;
@@ -162,8 +160,7 @@ fn no_file<'u>(
         Leaf::File(leaf) => Some(leaf.path.as_str()),
         _ => None,
     });
-    let mut files = files.filter(|path| says && !covers(task, path));
-    let path = files.find(|path| is_absent(path))?;
+    let path = files.filter(|path| says && !covers(task, path)).find(|path| is_absent(path))?;
     let what = format!("its check wants `{path}`, which is not there, and nothing touches it");
     Some(plan.issue(one.x, PlanRule::NoFile, Severity::Medium, found("/checks", what, repair)))
 }

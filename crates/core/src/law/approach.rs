@@ -124,9 +124,7 @@ pub fn of_action(text: &str) -> Vec<Approach> {
 }
 
 fn digest(text: &str) -> String {
-    let words = fingerprint::plain(text);
-    let digest = Digest::sha256(words.as_bytes()).to_string();
-    digest.chars().take(19).collect()
+    Digest::sha256(fingerprint::plain(text).as_bytes()).to_string().chars().take(19).collect()
 }
 
 fn of_command(words: &[String], depth: usize) -> Vec<Approach> {

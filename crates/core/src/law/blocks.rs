@@ -143,8 +143,7 @@ pub fn refused(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Vec<BlockedProp
 /// program that says nothing of an approach blocks nothing.
 pub fn lessons(state: &State) -> impl Iterator<Item = &Lesson> {
     let acts = state.objective.constraints.law_acts();
-    let lessons = state.lessons().iter().filter(move |_| acts);
-    lessons.filter(|one| {
+    state.lessons().iter().filter(move |_| acts).filter(|one| {
         let approach = Approach { tool: one.tool.clone(), target: String::new() };
         let is_sign = approach.has_class() || approach.tool == approach::SHELL;
         one.kind == LessonKind::MustNot && !one.tool.is_empty() && is_sign
@@ -163,8 +162,7 @@ pub fn remembered<'s>(
     let one = |(id, atom): (&AtomId, &Atom)| {
         let approaches = approach::of_atom(atom);
         let is_it = |one: &&&Lesson| {
-            let mut all = approaches.iter();
-            all.any(|known| known.tool == one.tool && known.target == one.target)
+            approaches.iter().any(|known| known.tool == one.tool && known.target == one.target)
         };
         let lesson = *lessons.iter().find(is_it)?;
         Some((blocked_by(id, lesson), lesson))
@@ -208,8 +206,7 @@ fn is_in(blocked: &BlockedRecord, approaches: &[Approach]) -> bool {
 
 fn like_a_failed_plan(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Option<BlockedProposal> {
     let proposed: BTreeSet<Approach> = atoms.values().flat_map(approach::of_atom).collect();
-    let plans = state.atoms.values().filter_map(|atom| atom.plan());
-    let failed = plans.flat_map(|plan| {
+    let failed = state.atoms.values().filter_map(|atom| atom.plan()).flat_map(|plan| {
         let in_force = plan.in_force().map(Fragment::first);
         plan.fragments().filter(move |one| Some(one.first()) != in_force)
     });

@@ -178,13 +178,11 @@ pub(super) fn text(count: &BigUint) -> DecimalText {
 pub(super) fn turns_left(seen: &Facts, measure: &Measure) -> BigUint {
     let after = after(seen).filter(|_| may_turn(seen));
     let resting = BigUint::from(counted(seen, |task| {
-        let resting = task.tries.iter().filter(|tried| tried.is_resting());
-        resting.count() as u64
+        task.tries.iter().filter(|tried| tried.is_resting()).count() as u64
     }));
     let Some(after) = after else { return resting };
     let made = counted(seen, |task| {
-        let open = task.tries.iter();
-        let open = open.filter(|tried| tried.ended.is_none() && tried.rest.is_none());
+        let open = task.tries.iter().filter(|tried| tried.ended.is_none() && tried.rest.is_none());
         open.map(|tried| u64::from(tried.attempts)).sum()
     });
     (&measure.attempts + made) / after * 2_u32 + resting
@@ -198,8 +196,7 @@ fn after(seen: &Facts) -> Option<u32> {
     let unknown = unknown.filter_map(|is_action| rests_after(state, is_action));
     let tasks = graph.tasks().filter_map(|x| state.atom(graph.id(x))?.task());
     let known = tasks.filter(|task| task.spec.effect.is_in_tree());
-    let known = known.filter_map(|task| rests_after(state, task.spec.action.is_some()));
-    known.chain(unknown).min()
+    known.filter_map(|task| rests_after(state, task.spec.action.is_some())).chain(unknown).min()
 }
 
 /// The failures after which a task rests. An action whose only attempt left is a cold one rests too.
@@ -211,7 +208,5 @@ fn rests_after(state: &State, is_action: bool) -> Option<u32> {
 }
 
 fn counted(seen: &Facts, count: impl Fn(&Task) -> u64) -> u64 {
-    let tasks = seen.graph.tasks();
-    let tasks = tasks.filter_map(|x| seen.state.atom(seen.graph.id(x))?.task());
-    tasks.map(count).sum()
+    seen.graph.tasks().filter_map(|x| seen.state.atom(seen.graph.id(x))?.task()).map(count).sum()
 }

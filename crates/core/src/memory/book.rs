@@ -194,8 +194,7 @@ fn first_seen(id: LessonId, learnt: Learnt, lineage: &Lineage, at: &str) -> Less
 /// The least seen lessons go first, of these the oldest.
 fn shorten(book: &mut LessonBook) {
     while book.lessons.len() > LESSONS_MAX {
-        let lessons = book.lessons.iter().enumerate();
-        let least = lessons.min_by_key(|(_, one)| (one.seen, &one.last));
+        let least = book.lessons.iter().enumerate().min_by_key(|(_, one)| (one.seen, &one.last));
         let Some(place) = least.map(|(place, _)| place) else { return };
         book.lessons.remove(place);
     }

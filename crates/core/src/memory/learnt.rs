@@ -50,8 +50,7 @@ pub fn of_ending(world: &World) -> Vec<Learnt> {
 fn standing(world: &World) -> Choices {
     let verdict = world.state.run.verdict_on_result();
     let judged = verdict.map(|verdict| verdict.choices.clone());
-    let judged = judged.filter(|choices| !choices.is_empty());
-    judged.unwrap_or_else(|| world.active.whole(&world.graph))
+    judged.filter(|choices| !choices.is_empty()).unwrap_or_else(|| world.active.whole(&world.graph))
 }
 
 struct RunOutcome<'w> {
@@ -66,8 +65,7 @@ type TakenChoice = (Ix, Ix);
 
 impl RunOutcome<'_> {
     fn preferred(&self) -> impl Iterator<Item = Learnt> {
-        let pairs = self.standing.iter().flatten();
-        pairs.filter_map(|(group, choice)| {
+        self.standing.iter().flatten().filter_map(|(group, choice)| {
             let (group, choice) = self.indices(group, choice)?;
             // The base case may hold with the choice still open.
             let is_done = self.world.solved()[group];
@@ -78,8 +76,7 @@ impl RunOutcome<'_> {
     }
 
     fn failed(&self) -> impl Iterator<Item = Learnt> {
-        let refuted = self.world.refuted.iter();
-        let refuted = refuted.filter(|conflict| !self.came_nearer(conflict));
+        let refuted = self.world.refuted.iter().filter(|conflict| !self.came_nearer(conflict));
         let refuted = refuted.filter_map(|conflict| {
             let pair = self.blamed(conflict, None)?;
             self.lesson(LessonKind::MustNot, pair, &self.why_refuted(conflict))
@@ -103,10 +100,8 @@ impl RunOutcome<'_> {
 
     fn failed_tasks(&self) -> impl Iterator<Item = Learnt> {
         let (graph, state) = (&self.world.graph, &self.world.state);
-        let tasks = graph.tasks().filter(|x| !graph.is_dropped(*x));
-        tasks.flat_map(move |x| {
-            let tries = search::tries(state, graph.id(x)).iter();
-            let failed = tries.filter(|tried| is_logical(tried));
+        graph.tasks().filter(|x| !graph.is_dropped(*x)).flat_map(move |x| {
+            let failed = search::tries(state, graph.id(x)).iter().filter(|tried| is_logical(tried));
             let valid = failed.filter(move |tried| {
                 let context = (x, tried.context.clone());
                 self.world.valid_contexts.contains(&context)
@@ -130,8 +125,7 @@ impl RunOutcome<'_> {
             let standing = self.standing.as_ref();
             standing.is_some_and(|standing| standing.get(group) == Some(choice))
         };
-        let around = failed.and_then(|x| self.around(x));
-        let around = around.filter(|(group, choice)| {
+        let around = failed.and_then(|x| self.around(x)).filter(|(group, choice)| {
             let graph = &self.world.graph;
             !stands(graph.id(*group), graph.id(*choice))
         });
@@ -151,8 +145,7 @@ impl RunOutcome<'_> {
             match graph.vertex(above).kind {
                 NodeKind::Any => return Some((above, below)),
                 NodeKind::Plan => {
-                    let phase = graph.phase_of(above, below)?;
-                    return Some((above, phase.first()));
+                    return Some((above, graph.phase_of(above, below)?.first()));
                 }
                 NodeKind::Task | NodeKind::All => below = above,
             }
@@ -201,10 +194,8 @@ impl RunOutcome<'_> {
     /// Tool and target of the first action, as the control law reads it.
     fn approach(&self, parts: &[Ix]) -> (String, String) {
         let (graph, state) = (&self.world.graph, &self.world.state);
-        let mut inside = parts.iter().flat_map(|x| graph.subtree(*x));
-        let action = inside.find_map(|x| {
-            let atom = state.atom(graph.id(x))?;
-            let action = atom.task()?.spec.action.as_ref()?;
+        let action = parts.iter().flat_map(|x| graph.subtree(*x)).find_map(|x| {
+            let action = state.atom(graph.id(x))?.task()?.spec.action.as_ref()?;
             approach::of_action(&action.run).into_iter().next()
         });
         let named = |text: &str| clean(text, NAME_CHARS_MAX);
@@ -213,8 +204,7 @@ impl RunOutcome<'_> {
 
     /// The leaves that failed under a refuted selection.
     fn why_refuted(&self, conflict: &Choices) -> String {
-        let mut refuted = self.world.state.refutations();
-        let entry = refuted.find(|(_, entry)| entry.conflict == *conflict);
+        let entry = self.world.state.refutations().find(|(_, entry)| entry.conflict == *conflict);
         let leaves = entry.map(|(_, entry)| failed_leaves(entry));
         match leaves.filter(|leaves| !leaves.is_empty()) {
             Some(leaves) => "the base case did not hold: ".to_string() + &leaves,

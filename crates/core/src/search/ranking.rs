@@ -48,8 +48,7 @@ impl RememberedChoices {
 
     /// The order of a choice among its untried siblings.
     pub fn rank(&self, graph: &Graph, state: &State, choice: Ix) -> ChoiceRank {
-        let lesson = self.lessons.get(&choice).copied();
-        let lesson = lesson.unwrap_or(LessonRank::Unknown);
+        let lesson = self.lessons.get(&choice).copied().unwrap_or(LessonRank::Unknown);
         ChoiceRank {
             preferred: lesson.min(LessonRank::Unknown),
             law: self.law_rank(choice),

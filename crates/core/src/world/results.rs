@@ -44,8 +44,7 @@ pub(crate) fn solve_more(
         solved[y] = true;
         todo.extend(graph.vertex(y).parent);
         // The parts of an atom wait with it.
-        let waiting = graph.needed_by(y).iter();
-        todo.extend(waiting.flat_map(|z| graph.subtree(*z)));
+        todo.extend(graph.needed_by(y).iter().flat_map(|z| graph.subtree(*z)));
     }
 }
 
@@ -125,8 +124,7 @@ pub(crate) fn recount(
     atom: &AtomId,
     count: impl Fn(bool, &mut u32),
 ) {
-    let phases = graph.ix(atom).into_iter();
-    let phases = phases.flat_map(|x| graph.phases_above(x));
+    let phases = graph.ix(atom).into_iter().flat_map(|x| graph.phases_above(x));
     for (plan, phase, _) in phases {
         let (plan, first) = (graph.id(plan), graph.id(phase.first()));
         let Some(atom) = state.atoms.get_mut(plan) else { continue };

@@ -44,8 +44,7 @@ pub(crate) fn all(seen: &Facts, solved: &AtomVec<bool>) -> Vec<Speculation> {
     let mut found = Vec::new();
     for group in open {
         let in_force = seen.active.selection.get(&group);
-        let others = graph.vertex(group).kids.iter();
-        for choice in others.filter(|kid| Some(*kid) != in_force) {
+        for choice in graph.vertex(group).kids.iter().filter(|kid| Some(*kid) != in_force) {
             let fixed = fixed(seen, group, *choice);
             let space = seen.space(&conflicts, false);
             let selection = search::choose_with(space, &prefer, &BTreeMap::new(), &fixed);
@@ -171,8 +170,7 @@ impl<'a> LandingContext<'a> {
     }
 
     pub(crate) fn speculation_of(&self, intent: &Intent) -> Option<&'a Speculation> {
-        let mut all = self.speculations.iter();
-        all.find(|speculation| speculation.is_of(&self.facts.graph, intent))
+        self.speculations.iter().find(|speculation| speculation.is_of(&self.facts.graph, intent))
     }
 
     /// The head on which the result of an attempt may be taken in now. The outer `None`: on none yet.
@@ -297,8 +295,7 @@ pub(crate) fn next_to_land<'c>(here: &LandingContext<'c>, serial: u64) -> Option
 
 /// The attempts in flight: those in the context in force, and speculative ones.
 pub(crate) fn by_force<'c>(here: &LandingContext<'c>) -> (Vec<&'c Intent>, Vec<&'c Intent>) {
-    let in_flight = here.facts.state.run.in_flight.iter();
-    in_flight.partition(|intent| here.is_in_force(intent))
+    here.facts.state.run.in_flight.iter().partition(|intent| here.is_in_force(intent))
 }
 
 fn is_repair(state: &State, intent: &Intent) -> bool {

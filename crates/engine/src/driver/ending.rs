@@ -187,8 +187,7 @@ impl Recording {
 }
 
 fn left_ms(since: &Stopwatch) -> u64 {
-    let grace_ms = u64::try_from(timeouts::GRACE.as_millis()).unwrap_or(u64::MAX);
-    grace_ms.saturating_sub(since.passed_ms())
+    u64::try_from(timeouts::GRACE.as_millis()).unwrap_or(u64::MAX).saturating_sub(since.passed_ms())
 }
 
 impl Loop<'_> {
@@ -199,8 +198,7 @@ impl Loop<'_> {
             let key = WorkKey::Attempt(intent.id.clone(), intent.epoch);
             self.running.contains_key(&key) && self.host.executor.is_recording(intent)
         };
-        let in_flight = self.world.state.run.in_flight.iter();
-        let now = in_flight.filter(is_recording).map(|intent| {
+        let now = self.world.state.run.in_flight.iter().filter(is_recording).map(|intent| {
             let known = self.recording.0.remove(&intent.id);
             let since = known.unwrap_or_else(|| Stopwatch::start(Arc::clone(&self.host.clock)));
             (intent.id.clone(), since)
@@ -240,8 +238,7 @@ impl Loop<'_> {
     }
 
     fn runs_once_only(&self) -> bool {
-        let mut in_flight = self.world.state.run.in_flight.iter();
-        in_flight.any(|intent| {
+        self.world.state.run.in_flight.iter().any(|intent| {
             let is_its = |key: &WorkKey| matches!(key, WorkKey::Attempt(id, _) if *id == intent.id);
             intent.effect.is_once_only() && self.running.keys().any(is_its)
         })

@@ -158,14 +158,12 @@ impl Loop<'_> {
     fn odd(&self, edited: &LoadedState) -> Vec<String> {
         let known = self.loaded.warnings();
         let is_known = |new: &&Fault| {
-            let mut known = known.iter();
-            known.any(|old| (&old.pointer, &old.message) == (&new.pointer, &new.message))
+            known.iter().any(|old| (&old.pointer, &old.message) == (&new.pointer, &new.message))
         };
         let new = edited.warnings().iter().filter(|new| !is_known(new));
         let new: Vec<Fault> = new.cloned().collect();
         let lines = store::show_faults(&self.host.store.place().state, edited.bytes(), &new);
-        let lines = lines.iter().map(|line| format!("warning: {line}"));
-        lines.collect()
+        lines.iter().map(|line| format!("warning: {line}")).collect()
     }
 
     /// The reason if the file is now by another owner. The consent at the start of the run was for

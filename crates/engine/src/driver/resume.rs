@@ -87,8 +87,7 @@ fn going_on(
     let attempts = place.attempts();
     let is_finished = |intent: &&Intent| finished.iter().any(|(id, _)| *id == intent.id);
     let open = state.run.in_flight.iter().filter(|intent| !is_finished(intent));
-    let tree_alone = open.filter(|intent| intent.effect == SideEffect::Tree);
-    let sessions = tree_alone.filter_map(|intent| {
+    let sessions = open.filter(|intent| intent.effect == SideEffect::Tree).filter_map(|intent| {
         let session = agent::session(&attempts, intent)?;
         let is_same_agent =
             intent.agent.as_ref().map(AgentName::as_str) == Some(session.agent.as_str());
@@ -154,8 +153,7 @@ pub(super) fn note_of_consult(place: &StatePlace) -> PathBuf {
 pub(crate) fn slot_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> Option<usize> {
     let mark = mark_of(place, run, attempt);
     files::entries(&place.attempts()).into_iter().find_map(|path| {
-        let name = path.file_name()?.to_str()?;
-        let slot = name.strip_prefix(SLOT)?.strip_suffix(".json")?;
+        let slot = path.file_name()?.to_str()?.strip_prefix(SLOT)?.strip_suffix(".json")?;
         slot.parse().ok().filter(|_| record_at(&path).is_some_and(|record| record.mark == mark))
     })
 }

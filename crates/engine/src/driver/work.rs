@@ -131,8 +131,7 @@ impl Executor for RealExecutor {
     }
 
     fn notes(&self) -> Vec<String> {
-        let trees = self.workspaces.trees();
-        trees.map_or_else(Vec::new, Worktrees::take_notes)
+        self.workspaces.trees().map_or_else(Vec::new, Worktrees::take_notes)
     }
 
     fn follow(&self, head: CommitId) -> BoxedFuture<()> {
@@ -389,8 +388,7 @@ impl ToldPrompt {
         let PromptRequest { place, world, .. } = request;
         let changes = earlier::changes(&world.state, request.intent, None);
         let trees = request.workspaces.and_then(Workspaces::trees);
-        let patches = trees.map(|trees| trees.patches(&changes));
-        let patches = patches.unwrap_or_default();
+        let patches = trees.map(|trees| trees.patches(&changes)).unwrap_or_default();
         let dir = place.attempts().join(request.intent.id.as_str());
         let dir = std::path::absolute(&dir).unwrap_or(dir);
         let lies_at = |one: &_| Some(evidence::find(place, one)?.display().to_string());

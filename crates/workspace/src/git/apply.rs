@@ -82,8 +82,7 @@ impl Git {
         let branch = person.head()?.branch.into_iter();
         let branch = branch.map(|name| person.common_dir().join(format!("refs/heads/{name}.lock")));
         let locks = ["index.lock", "HEAD.lock"].map(|name| person.git_dir().join(name));
-        let mut locks = locks.into_iter().chain(branch);
-        match locks.find(|lock| lock.symlink_metadata().is_ok()) {
+        match locks.into_iter().chain(branch).find(|lock| lock.symlink_metadata().is_ok()) {
             Some(lock) => {
                 Err(GitError::Locked { verb: "read-tree", stderr_tail: lock.display().to_string() })
             }
@@ -280,8 +279,7 @@ impl Git {
 
 /// The change of a path among those in order.
 fn change_of<'c>(changes: &'c [PathChange], path: &[u8]) -> Option<&'c PathChange> {
-    let found = changes.binary_search_by(|change| change.path[..].cmp(path));
-    Some(&changes[found.ok()?])
+    Some(&changes[changes.binary_search_by(|change| change.path[..].cmp(path)).ok()?])
 }
 
 /// The first tracked path that differs from HEAD otherwise than by the change.

@@ -181,15 +181,13 @@ impl Call<'_> {
     /// The directories that it may write to: the working tree, and those named in the environment.
     fn places(&self) -> Vec<PathBuf> {
         let named = self.env.iter().map(|(_, value)| PathBuf::from(value));
-        let named = named.filter(|path| path.is_absolute());
-        named.chain([self.cwd.clone()]).collect()
+        named.filter(|path| path.is_absolute()).chain([self.cwd.clone()]).collect()
     }
 
     /// The id that a run prints.
     pub(super) fn ok_id(self) -> Result<String, GitError> {
         let verb = self.verb;
-        let output = self.ok()?;
-        as_id(output.trim_ascii_end()).ok_or(GitError::Odd { verb })
+        as_id(self.ok()?.trim_ascii_end()).ok_or(GitError::Odd { verb })
     }
 }
 
@@ -234,8 +232,7 @@ pub(super) fn as_path(bytes: &[u8]) -> &Path {
 
 /// A file name for any path.
 pub(super) fn name_of(path: &[u8]) -> String {
-    let digest = Digest::sha256(path);
-    digest.as_str().trim_start_matches("sha256:").chars().take(16).collect()
+    Digest::sha256(path).as_str().trim_start_matches("sha256:").chars().take(16).collect()
 }
 
 /// An absolute directory in a list of those that objects are borrowed from, quoted where git would split it.
@@ -245,10 +242,8 @@ pub(super) fn borrowed(dir: &Path) -> Vec<u8> {
         return bytes.to_vec();
     }
     let is_special = |byte: &u8| matches!(byte, b'"' | b'\\');
-    let escaped = bytes.iter().flat_map(|byte| {
-        let escape = is_special(byte).then_some(b'\\');
-        escape.into_iter().chain([*byte])
-    });
+    let escaped =
+        bytes.iter().flat_map(|byte| is_special(byte).then_some(b'\\').into_iter().chain([*byte]));
     [b'"'].into_iter().chain(escaped).chain([b'"']).collect()
 }
 

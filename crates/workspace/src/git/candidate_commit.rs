@@ -144,8 +144,7 @@ pub(super) fn fill_from_base<'a>(
 /// The paths in a workspace that are never committed.
 pub(super) fn spared(workspace: &Path, exclude: &[PathBuf]) -> Vec<Vec<u8>> {
     let relative = |path: &PathBuf| {
-        let path = path.strip_prefix(workspace).unwrap_or(path);
-        path.as_os_str().as_bytes().to_vec()
+        path.strip_prefix(workspace).unwrap_or(path).as_os_str().as_bytes().to_vec()
     };
     let mut spared: Vec<Vec<u8>> = exclude.iter().map(relative).collect();
     spared.retain(|path| !path.is_empty());
@@ -235,8 +234,7 @@ impl Git {
             let mut spared = spared.iter();
             spared.any(|spared| is_in(path, spared) || is_in(spared, path))
         };
-        let ignored = status.ignored.iter().filter(|path| !is_linked(path));
-        changed.ignored = ignored.cloned().collect();
+        changed.ignored = status.ignored.iter().filter(|path| !is_linked(path)).cloned().collect();
         changed.closed = status.closed;
         Ok(changed)
     }

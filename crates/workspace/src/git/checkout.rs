@@ -177,8 +177,7 @@ impl Git {
         let Some(own) = Git::open_with(self.host().programs(), &dir, &self.0.theirs)? else {
             return Ok(None);
         };
-        let is_itself = dir.canonicalize().is_ok_and(|dir| dir == own.top());
-        Ok(is_itself.then_some(own))
+        Ok(dir.canonicalize().is_ok_and(|dir| dir == own.top()).then_some(own))
     }
 
     /// Whether links of this working tree are submodules; without the file they are nested

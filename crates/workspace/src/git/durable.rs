@@ -103,8 +103,7 @@ impl Git {
         let ours = above.take_while(|dir| dir.starts_with(self.common_dir()));
         // If all references are in tables, these tables are synced instead.
         let tables = self.common_dir().join("reftable");
-        let ours = ours.map(Path::to_owned).chain([tables]);
-        ours.filter(|dir| dir.is_dir()).collect()
+        ours.map(Path::to_owned).chain([tables]).filter(|dir| dir.is_dir()).collect()
     }
 }
 
@@ -195,8 +194,7 @@ impl Git {
         if !ran.status.success() {
             return Ok(false);
         }
-        let lines = ran.stdout.split(|byte| *byte == b'\n');
-        let ids: Vec<String> = lines.filter_map(as_id).collect();
+        let ids: Vec<String> = ran.stdout.split(|byte| *byte == b'\n').filter_map(as_id).collect();
         self.are_readable(&ids)
     }
 

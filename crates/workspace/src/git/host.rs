@@ -321,8 +321,7 @@ fn identity(settings: &[Setting], theirs: &Env) -> (OsString, OsString, bool) {
     };
     let env = |key: &str| value_of(theirs, key).map(OsStr::to_owned);
     let first = |candidates: [Option<OsString>; 4]| {
-        let mut given = candidates.into_iter().flatten();
-        given.find(|text| says_something(text))
+        candidates.into_iter().flatten().find(|text| says_something(text))
     };
     let name = first([env("GIT_AUTHOR_NAME"), last("author.name"), last("user.name"), None]);
     let email =

@@ -80,8 +80,7 @@ impl Git {
             git_disk::first_unreadable(&tree, paths).unwrap_or(error)
         })?;
         let lines = taken.stderr.split(|byte| *byte == b'\n');
-        let refused = lines.filter_map(|line| line.strip_prefix(b"Ignoring path "));
-        Ok(refused.map(shown).collect())
+        Ok(lines.filter_map(|line| line.strip_prefix(b"Ignoring path ")).map(shown).collect())
     }
 
     /// The same inputs give the same id: it depends neither on the clock nor on the tree around.

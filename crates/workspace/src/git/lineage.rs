@@ -74,8 +74,7 @@ impl Git {
                 return Err(GitError::Tracked { path, inside: inside.to_owned() });
             }
         }
-        let known = self.call("ls-files -z --").arg(inside).ok()?;
-        if known.is_empty() {
+        if self.call("ls-files -z --").arg(inside).ok()?.is_empty() {
             Ok(())
         } else {
             Err(GitError::Tracked { path: repository.to_owned(), inside: inside.to_owned() })
@@ -223,8 +222,7 @@ impl Git {
             None => self.call(verb),
             Some(person) => {
                 let ours = borrowed(&self.objects());
-                let call = person.call(verb);
-                call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsString::from_vec(ours))
+                person.call(verb).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsString::from_vec(ours))
             }
         }
     }
@@ -245,8 +243,7 @@ impl Git {
         pack(self.at_home("pack-objects"), &person.objects(), orders.clone())?;
         sync_all_at(&person.objects())?;
         // Nothing that names it is written before all of it is there.
-        let call = person.call("rev-list --objects --quiet --stdin");
-        call.stdin(orders).ok().map(drop)
+        person.call("rev-list --objects --quiet --stdin").stdin(orders).ok().map(drop)
     }
 
     /// Copies those of `ids` into our repository that are only borrowed, because nothing of ours
@@ -293,8 +290,7 @@ pub(super) fn is_whole(repository: &Path) -> Result<bool, GitError> {
         }
     }
     refuse_odd_files(repository)?;
-    let mut parts = PARTS.iter();
-    Ok(parts.all(|part| repository.join(part).symlink_metadata().is_ok()))
+    Ok(PARTS.iter().all(|part| repository.join(part).symlink_metadata().is_ok()))
 }
 
 /// Refuses pipes and devices, on which git would hang. Another user may have put them there.

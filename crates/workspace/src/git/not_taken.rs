@@ -145,8 +145,7 @@ impl Git {
     fn lacking(&self, git: &Path, base: &CommitId, made: &CommitId, tip: &Tip) -> Option<String> {
         let objects = OsString::from_vec(borrowed(&git.join("objects")));
         let call = |verb| {
-            let call = self.call(verb).within(LOOK_MAX);
-            call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects)
+            self.call(verb).within(LOOK_MAX).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects)
         };
         let unread = || Some(tip.name.clone());
         let mut list = call("rev-list --max-count=1").id(&tip.commit).but(base);
@@ -216,10 +215,8 @@ fn some(all: impl IntoIterator<Item = String>, why: &str) -> Option<String> {
 fn names(all: impl IntoIterator<Item = String>) -> Option<String> {
     let all: Vec<String> = all.into_iter().collect();
     let plain = |c: char| if c.is_control() { '?' } else { c };
-    let short = |name: &String| {
-        let shown = secrets::hide(name);
-        shown.chars().map(plain).take(NAME_CHARS_MAX).collect()
-    };
+    let short =
+        |name: &String| secrets::hide(name).chars().map(plain).take(NAME_CHARS_MAX).collect();
     let named: Vec<String> = all.iter().take(NAMES_MAX).map(short).collect();
     let more = match all.len().saturating_sub(NAMES_MAX) {
         0 => String::new(),
@@ -279,8 +276,7 @@ fn refuse_below(tree: &Path) -> Result<(), GitError> {
 /// Removes pipes, sockets and devices, which no clean of git's touches: it does not see them.
 pub(super) fn remove_below(tree: &Path) -> Result<(), GitError> {
     in_each_dir(tree, |dir, special| {
-        let mut odd = special.iter();
-        odd.try_for_each(|name| git_disk::remove_tree(&tree.join(dir).join(name)))
+        special.iter().try_for_each(|name| git_disk::remove_tree(&tree.join(dir).join(name)))
     })
 }
 

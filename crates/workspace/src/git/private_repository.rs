@@ -116,8 +116,7 @@ impl Git {
 
     /// Whether everything in a commit is there.
     pub(crate) fn holds_all_of(&self, commit: &CommitId) -> Result<bool, GitError> {
-        let call = self.call("rev-list --objects --quiet").id(commit).arg("--");
-        Ok(call.output()?.status.success())
+        Ok(self.call("rev-list --objects --quiet").id(commit).arg("--").output()?.status.success())
     }
 
     /// Shares all objects of another repository of ours.
@@ -146,10 +145,8 @@ impl Git {
             call = call.arg("-x").arg(as_pattern(path));
         }
         let output = call.ok()?;
-        let is_left_out = |path: &[u8]| {
-            let mut left_out = left_out.iter();
-            left_out.any(|out| is_within(path, out.as_os_str().as_bytes()))
-        };
+        let is_left_out =
+            |path: &[u8]| left_out.iter().any(|out| is_within(path, out.as_os_str().as_bytes()));
         let (mut files, mut nested) = (Vec::new(), Vec::new());
         for path in fields(&output).filter(|path| !is_left_out(path)) {
             match path.strip_suffix(b"/") {
@@ -217,8 +214,7 @@ impl Git {
             call = call.env(&format!("GIT_{role}_NAME"), NOBODY.0);
             call = call.env(&format!("GIT_{role}_EMAIL"), NOBODY.1);
         }
-        let call = call.id(tree).dated(UnixMillis(0));
-        let commit = CommitId::new(call.stdin(MESSAGE).ok_id()?);
+        let commit = CommitId::new(call.id(tree).dated(UnixMillis(0)).stdin(MESSAGE).ok_id()?);
         self.remember(&commit, tree);
         Ok(commit)
     }

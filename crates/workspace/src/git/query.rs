@@ -36,8 +36,7 @@ pub struct Head {
 impl Git {
     pub fn head(&self) -> Result<Head, GitError> {
         let ran = self.at_home("rev-parse HEAD^{commit} --symbolic-full-name HEAD").output()?;
-        let lines = String::from_utf8_lossy(&ran.stdout);
-        if let [commit, full] = lines.lines().collect::<Vec<_>>()[..]
+        if let [commit, full] = String::from_utf8_lossy(&ran.stdout).lines().collect::<Vec<_>>()[..]
             && ran.status.success()
         {
             let commit = as_id(commit.as_bytes()).map(CommitId::new);
@@ -57,8 +56,7 @@ impl Git {
         }
         let call = self.at_home("rev-parse --verify -q --end-of-options");
         let ran = call.arg(format!("{rev}^{{commit}}")).output()?;
-        let found = as_id(ran.stdout.trim_ascii_end()).filter(|_| ran.status.success());
-        Ok(found.map(CommitId::new))
+        Ok(as_id(ran.stdout.trim_ascii_end()).filter(|_| ran.status.success()).map(CommitId::new))
     }
 
     /// The commit date.
@@ -143,8 +141,7 @@ impl Git {
         });
         let (paths, ids): (Vec<PathBuf>, Vec<String>) = links.unzip();
         let links = paths.into_iter().zip(self.read_objects("blob", &ids)?);
-        let links = links.filter_map(|(path, said)| Some((path, as_path(&said?).to_owned())));
-        Ok(links.collect())
+        Ok(links.filter_map(|(path, said)| Some((path, as_path(&said?).to_owned()))).collect())
     }
 
     /// A record of each file of a commit: mode, kind, id and path.
@@ -196,8 +193,7 @@ impl Git {
         }
         let call = self.call("rev-list --first-parent --max-parents=0 HEAD");
         let roots = call.within(TOOL_MAX).ok().ok()?;
-        let last = roots.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
-        as_id(last?).map(CommitId::new)
+        as_id(roots.trim_ascii_end().rsplit(|byte| *byte == b'\n').next()?).map(CommitId::new)
     }
 
     /// Those of these files and directories of the working tree that HEAD has something of.
@@ -217,8 +213,7 @@ impl Git {
             return false;
         }
         let has_link = |words| {
-            let call = inside.iter().fold(self.call(words), |call, path| call.arg(path));
-            let listed = call.ok()?;
+            let listed = inside.iter().fold(self.call(words), |call, path| call.arg(path)).ok()?;
             Ok::<_, GitError>(fields(&listed).any(|record| record.starts_with(b"120000 ")))
         };
         // Without a commit HEAD has nothing.

@@ -49,8 +49,7 @@ impl Git {
     }
 
     fn write_ref(&self, name: &str, commit: &CommitId) -> Result<(), GitError> {
-        let call = self.call("update-ref --no-deref --end-of-options").arg(name);
-        call.id(commit).ok().map(drop)
+        self.call("update-ref --no-deref --end-of-options").arg(name).id(commit).ok().map(drop)
     }
 
     /// Nobody else writes under `refs/descent/`, and a live write does not grow this old.
@@ -81,8 +80,7 @@ impl Git {
         prefix: &str,
         needs: impl Fn(&str, &CommitId) -> bool,
     ) -> Result<(), GitError> {
-        let all = self.refs(prefix)?.into_iter();
-        self.delete(all.filter(|(name, commit)| !needs(name, commit)))
+        self.delete(self.refs(prefix)?.into_iter().filter(|(name, commit)| !needs(name, commit)))
     }
 
     fn delete(&self, mut refs: impl Iterator<Item = (String, CommitId)>) -> Result<(), GitError> {
@@ -116,8 +114,7 @@ impl Git {
         let at = self.common_dir().join(prefix);
         let paths = if at.is_file() { vec![at] } else { git_disk::files_below(&at, FILES_MAX) };
         let named = paths.into_iter().filter(|path| !is_half(path)).filter_map(|path| {
-            let name = path.strip_prefix(self.common_dir()).ok()?.to_str()?;
-            Some((name.to_owned(), names(&path)?))
+            Some((path.strip_prefix(self.common_dir()).ok()?.to_str()?.to_owned(), names(&path)?))
         });
         let mut named: Vec<_> = named.collect();
         named.sort();
@@ -229,6 +226,5 @@ fn is_half(path: &Path) -> bool {
 
 /// The commit in a reference's file.
 fn names(path: &Path) -> Option<CommitId> {
-    let text = files::read(path, REFERENCE_BYTES_MAX).ok()?;
-    as_id(text.trim_ascii_end()).map(CommitId::new)
+    as_id(files::read(path, REFERENCE_BYTES_MAX).ok()?.trim_ascii_end()).map(CommitId::new)
 }

@@ -151,8 +151,7 @@ impl Git {
 
     /// Untracked files may be data that nobody wants twice on the disk.
     fn weigh(&self, status: &WorkTreeStatus, bytes_max: u64) -> Result<Option<String>, GitError> {
-        let untracked = status.entries.iter();
-        let untracked = untracked.filter(|entry| entry.kind == StatusKind::Untracked);
+        let untracked = status.entries.iter().filter(|entry| entry.kind == StatusKind::Untracked);
         let weight = self.weight(untracked.map(|entry| &entry.path[..]));
         let (megabytes, largest) = (weight.bytes >> 20, weight.largest);
         if weight.bytes > bytes_max {
@@ -205,8 +204,7 @@ fn notes_of(listing: &Listing, status: &WorkTreeStatus, taking: &IndexUpdates) -
     let closed = status.closed.iter().map(|path| left_out(path, "it cannot be read"));
     let no_file = taking.no_file.iter().map(|path| left_out(path, "no file any more"));
     let entries = status.entries.iter();
-    let unmerged = entries.filter(|entry| entry.kind == StatusKind::Unmerged);
-    let conflicts = unmerged.map(|entry| {
+    let conflicts = entries.filter(|entry| entry.kind == StatusKind::Unmerged).map(|entry| {
         format!("taken with the marks of an unresolved conflict: {}", shown(&entry.path))
     });
     let entries = status.entries.iter();
@@ -219,6 +217,5 @@ fn notes_of(listing: &Listing, status: &WorkTreeStatus, taking: &IndexUpdates) -
         "warning: .descent is tracked by git, which it should not be; take it out: git rm -r -q --cached .descent"
             .to_owned()
     });
-    let all = nested.chain(closed).chain(no_file).chain(conflicts).chain(marked);
-    all.chain(own).collect()
+    nested.chain(closed).chain(no_file).chain(conflicts).chain(marked).chain(own).collect()
 }

@@ -122,8 +122,7 @@ impl<'g> Tree<'g> {
 
     /// A run on its files, with the index in our record.
     pub(super) fn call(&self, verb: &'static str) -> Call<'g> {
-        let call = self.git.call_in(verb, &self.admin, &self.at);
-        call.index(&self.index())
+        self.git.call_in(verb, &self.admin, &self.at).index(&self.index())
     }
 
     /// Whether it is a directory with a readable record. A power cut leaves files without their
@@ -236,8 +235,7 @@ impl<'g> Tree<'g> {
 
 /// Removes indexes that a killed process was using.
 fn drop_private_indexes(record: &Path) -> Result<(), GitError> {
-    let entries = fs::read_dir(record).into_iter().flatten().flatten();
-    let ours = entries.filter(|entry| {
+    let ours = fs::read_dir(record).into_iter().flatten().flatten().filter(|entry| {
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let name = entry.file_name();
         is_dir && name.as_bytes().starts_with(PREFIX.as_bytes()) && name != SAVED_DIR

@@ -70,8 +70,7 @@ impl Worktrees {
         let words: BTreeSet<&str> =
             setup.split(|c: char| c.is_whitespace() || "'\"();&|".contains(c)).collect();
         let is_named = |path: &Path| {
-            let in_project = path.strip_prefix(&self.prefix).unwrap_or(path).to_str();
-            in_project.is_some_and(|path| {
+            path.strip_prefix(&self.prefix).unwrap_or(path).to_str().is_some_and(|path| {
                 words.iter().any(|word| word.strip_prefix("./").unwrap_or(word) == path)
             })
         };

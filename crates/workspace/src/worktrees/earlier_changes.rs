@@ -29,8 +29,7 @@ impl Worktrees {
     /// The patches of these attempts, the newest first, as many as are told.
     pub fn patches(&self, attempts: &[AttemptId]) -> Vec<KeptPatch> {
         let patch = |attempt: &AttemptId| {
-            let patch = self.patch_of(attempt);
-            patch.unwrap_or_else(|error| {
+            self.patch_of(attempt).unwrap_or_else(|error| {
                 tracing::warn!(%error, %attempt, "the change of an earlier attempt cannot be read");
                 None
             })

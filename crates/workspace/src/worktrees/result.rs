@@ -85,9 +85,8 @@ impl Worktrees {
     /// The commit with the change of an attempt, as long as it is kept.
     pub fn made_by(&self, attempt: &AttemptId) -> Result<Option<CommitId>> {
         let reference = self.made_ref(attempt);
-        let found = self.git.refs(&reference)?.into_iter();
-        let mut found = found.filter(|(name, _)| *name == reference);
-        Ok(found.next().map(|(_, commit)| commit))
+        let mut found = self.git.refs(&reference)?.into_iter();
+        Ok(found.find(|(name, _)| *name == reference).map(|(_, commit)| commit))
     }
 
     fn made_ref(&self, attempt: &AttemptId) -> String {
@@ -221,8 +220,7 @@ impl Worktrees {
         let gone = self.git.unsound(&start.commit, commits)?;
         self.mend_refs(&gone)?;
         if !self.is_private {
-            let person = self.git.person();
-            person.hold_start(&self.refs, &start.head)?;
+            self.git.person().hold_start(&self.refs, &start.head)?;
             self.git.renew_refs()?;
         }
         let held: BTreeSet<CommitId> =

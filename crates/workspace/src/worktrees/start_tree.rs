@@ -46,8 +46,7 @@ impl Worktrees {
                 None
             }
         };
-        let places = BTreeSet::from([self.prefix.as_path(), Path::new("")]);
-        let places = places.into_iter().rev();
+        let places = BTreeSet::from([self.prefix.as_path(), Path::new("")]).into_iter().rev();
         let mut paths = places.flat_map(|dir| names.iter().map(move |name| (name, dir.join(name))));
         paths.find_map(|(name, path)| {
             let text = text(&path).filter(|text| !text.trim().is_empty())?;

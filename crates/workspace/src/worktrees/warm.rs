@@ -187,8 +187,7 @@ impl Worktrees {
             }
             let copy = || {
                 let known = self.put_copy_back(root, dir, &mut old);
-                let copied = list.copy(&layer.lower, &layer.at, &trees, &known);
-                copied.or_else(|_| {
+                list.copy(&layer.lower, &layer.at, &trees, &known).or_else(|_| {
                     // An attempt may have left what cannot be made good.
                     self.git.remove_worktrees(&layer.at).map_err(io::Error::other)?;
                     list.copy(&layer.lower, &layer.at, &trees, &CopyStamps::new())

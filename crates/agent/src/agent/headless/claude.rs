@@ -74,8 +74,7 @@ fn message(message: &Value) -> Vec<u8> {
 }
 
 fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
-    let blocks = event.pointer("/message/content").and_then(Value::as_array);
-    blocks.into_iter().flatten()
+    event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten()
 }
 
 fn assistant(event: &Value, heard: &mut HeardSoFar) {

@@ -98,16 +98,14 @@ impl Actions {
                 self.faults.push(Fault::at("unknown-key", &at, message, None));
             }
         }
-        let list = answer.get("actions").and_then(Node::as_array);
-        let list = list.unwrap_or_default();
+        let list = answer.get("actions").and_then(Node::as_array).unwrap_or_default();
         if list.is_empty() || list.len() > ACTIONS_MAX {
             let message = format!("`actions` is a list of 1 to {ACTIONS_MAX} actions");
             self.faults.push(Fault::at("no-actions", "/actions", message, None));
             return Vec::new();
         }
         let at = |n: usize| format!("/actions/{n}");
-        let all = list.iter().enumerate();
-        all.map(|(n, action)| (at(n), action)).collect()
+        list.iter().enumerate().map(|(n, action)| (at(n), action)).collect()
     }
 
     fn keys(&mut self, action: &Node, at: &str, known: &[&str]) {

@@ -71,8 +71,7 @@ pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<Question>
     for (n, node) in list.iter().enumerate() {
         let at = format!("/questions/{n}");
         let text = |key: &str| {
-            let said = node.get(key).and_then(Node::as_str);
-            doc::one_line(said.unwrap_or_default(), WORDS_CHARS_MAX)
+            doc::one_line(node.get(key).and_then(Node::as_str).unwrap_or_default(), WORDS_CHARS_MAX)
         };
         let (about, question, assume) = (text("about"), text("question"), text("assume"));
         if about.is_empty() || question.is_empty() || assume.is_empty() {
@@ -115,8 +114,7 @@ pub(super) fn ask(
         }
         let task = taken.atoms.get_mut(id).and_then(Atom::task_mut);
         let Some(task) = task else { continue };
-        let mut known = task.questions.iter();
-        if known.any(|one| one.question == question.asked.question) {
+        if task.questions.iter().any(|one| one.question == question.asked.question) {
             let at = doc::pointer_push(&question.at, "question");
             let message = format!("the same was asked about `{id}` already");
             faults.push(Fault::at("not-to-ask", &at, message, None));
@@ -166,8 +164,7 @@ fn without(parent: &mut Atom, id: &AtomId) -> Result<(), &'static str> {
         Body::Task(_) => return Ok(()),
         // Its first part is what a plan is known by.
         Body::Plan(plan) => {
-            let is_out = plan.remove_part(id);
-            return is_out.then_some(()).ok_or("stands for the plan of");
+            return plan.remove_part(id).then_some(()).ok_or("stands for the plan of");
         }
         Body::All { parts } => parts,
         Body::Any { choices, selected, .. } => {
@@ -188,8 +185,7 @@ fn waited_for(
     let mut faults = Vec::new();
     let kept = asked.state.all_atoms();
     let kept = kept.iter().map(|(id, atom)| (*id, taken.atoms.get(*id).unwrap_or(atom)));
-    let new = taken.added.iter();
-    let new = new.filter_map(|id| Some((id, taken.atoms.get(id)?)));
+    let new = taken.added.iter().filter_map(|id| Some((id, taken.atoms.get(id)?)));
     for (id, atom) in kept.chain(new).filter(|(id, _)| !removed.contains_key(*id)) {
         let target = atom.plan().and_then(|plan| plan.convergence_target.as_ref());
         for needed in atom.depends_on.iter().chain(target) {

@@ -157,12 +157,10 @@ pub fn missing_parts(state: &State) -> Vec<MissingPart> {
         (MissingPart::MachineLeaf, has_no_machine),
         (MissingPart::Work, state.atoms.is_empty() && state.bindings.is_empty()),
     ];
-    let missing = parts.into_iter().filter(|(_, is_missing)| *is_missing);
-    missing.map(|(part, _)| part).collect()
+    parts.into_iter().filter(|(_, is_missing)| *is_missing).map(|(part, _)| part).collect()
 }
 
 /// The same as faults, with their places.
 pub fn gate(state: &State, root: &Node) -> Vec<Fault> {
-    let parts = missing_parts(state).into_iter();
-    parts.map(|part| part.fault(root)).collect()
+    missing_parts(state).into_iter().map(|part| part.fault(root)).collect()
 }

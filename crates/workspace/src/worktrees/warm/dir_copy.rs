@@ -135,8 +135,7 @@ impl DirList {
         }
         let stamp = |path: &PathBuf| Some((path.clone(), CopyStamp::of(&to.join(path))?));
         let files = self.files.iter().map(|(path, _)| path);
-        let all = files.chain(self.links.iter().map(|(path, _)| path));
-        Ok(all.filter_map(stamp).collect())
+        Ok(files.chain(self.links.iter().map(|(path, _)| path)).filter_map(stamp).collect())
     }
 
     /// Makes all directories, and removes what is not of this list.
@@ -214,8 +213,7 @@ fn in_parallel<T: Sync>(all: &[T], each: impl Fn(&T) -> io::Result<()> + Sync) -
     thread::scope(|scope| {
         let all: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         let mine = work();
-        let others = all.into_iter().map(|one| one.join().unwrap_or(Ok(())));
-        others.fold(mine, io::Result::and)
+        all.into_iter().map(|one| one.join().unwrap_or(Ok(()))).fold(mine, io::Result::and)
     })
 }
 
