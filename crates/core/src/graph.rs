@@ -240,8 +240,7 @@ impl Graph {
         let mut below = x;
         self.above(x).filter_map(move |above| {
             let part = core::mem::replace(&mut below, above);
-            let phase = self.phase_of(above, part)?;
-            Some((above, phase, part))
+            Some((above, self.phase_of(above, part)?, part))
         })
     }
 

@@ -100,8 +100,7 @@ fn signed(value: i64) -> SignedThousandths {
 fn omega(rules: &LawWeights, inputs: &LawInputs) -> u32 {
     let changes = inputs.changes.min(ONE);
     let Some(budgets) = inputs.budgets else { return changes };
-    let weighed = weigh(rules.w1, changes) + weigh(rules.w2, budgets.min(ONE));
-    in_thousandths(weighed)
+    in_thousandths(weigh(rules.w1, changes) + weigh(rules.w2, budgets.min(ONE)))
 }
 
 /// It tells all in one number, and decides nothing.

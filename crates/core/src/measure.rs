@@ -154,7 +154,8 @@ impl RunBound {
             let granted = granted_left(seen, x);
             repairs += repairs_left(seen, x) + &granted * REPAIRS_MAX;
             interruptions += granted * INTERRUPTIONS_MAX;
-            interruptions += interruptions_left(seen, x);
+            let used = task_of(seen, x).map_or(INTERRUPTIONS_MAX, |task| task.interruptions);
+            interruptions += INTERRUPTIONS_MAX.saturating_sub(used);
         }
         let granted = granted::of(&seen.state);
         let may_come = granted::tasks_left(&seen.graph, &seen.state);
@@ -208,10 +209,10 @@ fn consults_left(seen: &Facts, measure: &Measure) -> Option<BigUint> {
     let phases = of_plans(may_put_in_short(&seen.state));
     let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
     // Before each change of the plan a refiner is asked, where one is, who judges and assesses the pass, and who said what kind of task it is.
-    let asks = u64::from(seen.state.run.refines);
-    let asks = asks + u64::from(profile::judging(&seen.state).asks());
-    let asks = asks + u64::from(seen.state.run.profile.is_some());
-    let asks = asks + u64::from(profile::judging(&seen.state) == JudgingLevel::Full);
+    let (run, judging) = (&seen.state.run, profile::judging(&seen.state));
+    let each_asks =
+        [run.refines, judging.asks(), run.profile.is_some(), judging == JudgingLevel::Full];
+    let asks: u64 = each_asks.into_iter().map(u64::from).sum();
     let changes = asks * u64::from(granted::changes_left(&seen.state));
     let questions = trees * (rated as u64) + plans + phases + changes;
     // The one for the final answer is asked once.
@@ -283,11 +284,6 @@ fn live_at_once(seen: &Facts) -> BigUint {
     };
     let may_come = granted::tasks_left(&seen.graph, &seen.state);
     BigUint::from(seen.graph.tasks().map(of).sum::<u64>() + may_come)
-}
-
-fn interruptions_left(seen: &Facts, x: Ix) -> u32 {
-    let most = INTERRUPTIONS_MAX;
-    task_of(seen, x).map_or(0, |task| most.saturating_sub(task.interruptions))
 }
 
 /// The tasks that a planning step may still add, each in every context that it can see.

@@ -115,8 +115,7 @@ impl Globs {
                 set.add(glob.map_err(|error| bad(pattern, &error))?);
             }
         }
-        let set = set.build().map_err(|error| bad(&patterns.join(" "), &error))?;
-        Ok(Self(set))
+        Ok(Self(set.build().map_err(|error| bad(&patterns.join(" "), &error))?))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -236,8 +235,7 @@ fn nearest(pattern: &str, paths: &[&str]) -> Option<String> {
     let whole = fixed.join("/");
     let all = || paths.iter().copied();
     let of_name = || {
-        let name = fixed.last()?;
-        let same = suggest(name, all().map(name_of))?;
+        let same = suggest(fixed.last()?, all().map(name_of))?;
         all().find(|path| name_of(path) == same)
     };
     let above = || {
@@ -309,8 +307,7 @@ impl SizeCount {
     fn add(&mut self, path: &Path, bytes: u64) {
         self.files += 1;
         self.bytes = self.bytes.saturating_add(bytes);
-        let first = path.iter().next().unwrap_or_default().to_owned();
-        let part = self.parts.entry(first).or_default();
+        let part = self.parts.entry(path.iter().next().unwrap_or_default().to_owned()).or_default();
         *part = (part.0 + 1, part.1.saturating_add(bytes));
     }
 

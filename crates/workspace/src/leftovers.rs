@@ -234,8 +234,8 @@ fn lineage_in(state: &Path) -> Option<String> {
     struct InternalLineage {
         lineage: String,
     }
-    let bytes = descent_store::read_bytes(state).ok()?;
-    let named: LineageOnly = serde_json::from_slice(&bytes).ok()?;
+    let named: LineageOnly =
+        serde_json::from_slice(&descent_store::read_bytes(state).ok()?).ok()?;
     Some(places::name(&named.internal.lineage))
 }
 

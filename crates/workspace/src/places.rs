@@ -178,8 +178,7 @@ pub(super) fn checks_of(cache: &Path, place: &Path, lineage: &Lineage) -> Result
 
 /// The lineage of such a directory, by the name of its directories.
 pub(super) fn lineage_of_checks(dir: &Path) -> Option<String> {
-    let bytes = files::read(&dir.join(LINEAGE), NOTE_BYTES_MAX).ok()?;
-    String::from_utf8(bytes).ok()
+    String::from_utf8(files::read(&dir.join(LINEAGE), NOTE_BYTES_MAX).ok()?).ok()
 }
 
 /// The directories of the lineage whose project is gone.
@@ -280,8 +279,7 @@ pub fn result_of(
     lineage: &Lineage,
     kind: Workspace,
 ) -> Option<(Option<PathBuf>, String)> {
-    let cache = cache_dir()?;
-    let result = place_in(&cache, project, lineage).join("result");
+    let result = place_in(&cache_dir()?, project, lineage).join("result");
     let top = match kind {
         Workspace::Shadow => Some(project),
         Workspace::Git | Workspace::Shared => files::top_of(project),

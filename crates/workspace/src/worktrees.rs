@@ -67,9 +67,9 @@ pub struct Worktrees {
     keeps: Vec<String>,
     /// Whether trees begin with build state.
     is_warm: bool,
-    /// Bytes that are copied at most where copies share no blocks.
     /// Attempts side by side.
     slots: u32,
+    /// Bytes that are copied at most where copies share no blocks.
     copy_bytes_max: u64,
     warm: Arc<WarmKnowledge>,
     notes: Arc<Mutex<Vec<String>>>,
@@ -184,10 +184,7 @@ impl Worktrees {
 
     /// The number of paths in the working tree that are in no commit yet.
     pub fn uncommitted(&self) -> Result<usize> {
-        if self.is_private {
-            return Ok(0);
-        }
-        Ok(self.git.uncommitted()?)
+        if self.is_private { Ok(0) } else { Ok(self.git.uncommitted()?) }
     }
 
     pub(super) fn cache(&self) -> &Path {
@@ -232,8 +229,7 @@ impl Worktrees {
     }
 
     pub fn as_left(&self, slot: usize) -> Result<WorkDir> {
-        let path = places::own_dir(&self.slot(slot), &self.prefix)?;
-        Ok(WorkDir::ready(path))
+        Ok(WorkDir::ready(places::own_dir(&self.slot(slot), &self.prefix)?))
     }
 
     pub fn is_as_given(&self, slot: usize) -> bool {

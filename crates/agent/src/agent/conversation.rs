@@ -137,8 +137,7 @@ impl TalkingAgent {
         if !is_missing {
             return None;
         }
-        let install = self.agent.preset.map(|preset| &*preset.install);
-        Some(shell::missing(cwd, program, install))
+        Some(shell::missing(cwd, program, self.agent.preset.map(|preset| &*preset.install)))
     }
 
     fn dialect(&self) -> Option<Dialect> {
@@ -283,7 +282,10 @@ pub(super) fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_s
         heard.end = Some(AgentEnd::Protocol(CommandEnd::Signal(signal).text()));
         return;
     }
-    let words = telling_line(&stderr).or_else(|| talked.result.output.last_line());
+    // The last line that speaks of an error: advice may follow it.
+    let mut lines = stderr.lines().rev().map(str::trim);
+    let telling = lines.find(|line| line.to_lowercase().contains("error")).map(str::to_owned);
+    let words = telling.or_else(|| talked.result.output.last_line());
     let words = format!("it ended without a result: {}", words.unwrap_or_default());
     heard.end = Some(match super::trouble::of_error(None, &stderr) {
         // A warning may speak of a network, too.
@@ -291,12 +293,6 @@ pub(super) fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_s
         AgentEnd::Protocol(_) => AgentEnd::Protocol(words.trim_end_matches(": ").to_owned()),
         trouble => trouble,
     });
-}
-
-/// The last line that speaks of an error: advice may follow it.
-fn telling_line(text: &str) -> Option<String> {
-    let mut lines = text.lines().rev().map(str::trim);
-    Some(lines.find(|line| line.to_lowercase().contains("error"))?.to_owned())
 }
 
 /// The outcome of all that was heard.
@@ -320,8 +316,7 @@ pub(super) fn outcome(
         Ok(None) if attempt.only_answers() => (None, None),
         Ok(None) if attempt.budget.is_some() => {
             let report = answer::report(&heard).ok().map(|read| read.report);
-            let blocked = report.filter(|report| report.clarity == Clarity::Blocked);
-            (blocked, None)
+            (report.filter(|report| report.clarity == Clarity::Blocked), None)
         }
         Ok(None) => match answer::report(&heard) {
             Ok(read) => (Some(read.report), read.fault.filter(|_| is_done)),

@@ -226,8 +226,7 @@ pub fn record(
 
 /// The outcome of the attempt with this very intent, if it was recorded whole.
 pub fn finished(attempts: &Path, intent: &Intent) -> Option<Outcome> {
-    let bytes = read(attempts, intent, OUTCOME, BYTES_MAX)?;
-    match event_record::read(intent, &bytes) {
+    match event_record::read(intent, &read(attempts, intent, OUTCOME, BYTES_MAX)?) {
         Ok(outcome) => Some(outcome),
         Err(void) => {
             tracing::info!(attempt = %intent.id, %void, "the record of an attempt is void");

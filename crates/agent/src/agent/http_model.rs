@@ -114,8 +114,7 @@ impl AskObserver for HeardObserver<'_> {
     fn used(&self, number: u32, tokens: &TokenCounts) {
         self.heard.with(|heard| {
             let turn = heard.turn();
-            let id = format!("{turn}/{number}");
-            heard.model_message(&id, tokens.tokens(), tokens.is_estimated);
+            heard.model_message(&format!("{turn}/{number}"), tokens.tokens(), tokens.is_estimated);
         });
     }
 

@@ -164,8 +164,7 @@ impl ReportReader<'_> {
         let paths = items.iter().filter_map(artifact);
         let paths: Vec<String> = paths.take(ARTIFACTS_MAX).collect();
         if found.as_array().is_none() || paths.len() < items.len() {
-            let meaning = format!("{} paths in the workspace", paths.len());
-            self.note("artifacts", found, &meaning);
+            self.note("artifacts", found, &format!("{} paths in the workspace", paths.len()));
         }
         paths
     }

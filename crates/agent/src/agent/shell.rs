@@ -26,8 +26,7 @@ pub(super) async fn set_up(
     cancel: &CancellationToken,
 ) -> Result<Begun, AgentError> {
     let (env, cwd) = (&attempt.context.env, &attempt.context.cwd);
-    let command = env.command_in(command, cwd);
-    let job = job(attempt, &inputs, command, env, "setup.log");
+    let job = job(attempt, &inputs, env.command_in(command, cwd), env, "setup.log");
     Ok(match run(attempt, &inputs, job, cancel).await? {
         None => Begun::Cancelled,
         Some((CommandEnd::Exit(0), _)) => Begun::Ready(inputs),
@@ -67,30 +66,31 @@ pub(super) async fn made(
 ) -> Result<Option<Outcome>, AgentError> {
     let bytes_max = attempt.stdout_bytes_max();
     let job = job(attempt, inputs, command, env, "output.log");
-    let job = Job { whole_stdout_bytes_max: bytes_max, ..job };
-    Ok(match run(attempt, inputs, job, cancel).await? {
-        None => None,
-        Some((how, ended)) => {
-            let (report, usage, fault) = match report::read(&inputs.result()) {
-                Ok(Some(file)) => (Some(file.report), file.usage, file.fault),
-                Ok(None) => (None, Usage::default(), None),
-                Err(fault) => (None, Usage::default(), Some(fault)),
-            };
-            let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
-            // Half of a plan is useless.
-            let is_too_long = stdout.is_some_and(|stdout| stdout.truncated);
-            let too_long = || format!("it printed more than {} KiB", bytes_max >> 10);
-            let outcome = Outcome {
-                report,
-                usage: attempt.usage.priced(usage),
-                report_fault: fault.or_else(|| is_too_long.then(too_long)),
-                stdout: stdout.map(|stdout| printed(stdout, attempt.only_answers())),
-                ..outcome(how, ended.as_ref())
-            };
-            let output = ended.as_ref().map(|ended| &ended.output);
-            Some(completed(outcome, attempt, output))
-        }
-    })
+    Ok(
+        match run(attempt, inputs, Job { whole_stdout_bytes_max: bytes_max, ..job }, cancel).await?
+        {
+            None => None,
+            Some((how, ended)) => {
+                let (report, usage, fault) = match report::read(&inputs.result()) {
+                    Ok(Some(file)) => (Some(file.report), file.usage, file.fault),
+                    Ok(None) => (None, Usage::default(), None),
+                    Err(fault) => (None, Usage::default(), Some(fault)),
+                };
+                let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
+                // Half of a plan is useless.
+                let is_too_long = stdout.is_some_and(|stdout| stdout.truncated);
+                let too_long = || format!("it printed more than {} KiB", bytes_max >> 10);
+                let outcome = Outcome {
+                    report,
+                    usage: attempt.usage.priced(usage),
+                    report_fault: fault.or_else(|| is_too_long.then(too_long)),
+                    stdout: stdout.map(|stdout| printed(stdout, attempt.only_answers())),
+                    ..outcome(how, ended.as_ref())
+                };
+                Some(completed(outcome, attempt, ended.as_ref().map(|ended| &ended.output)))
+            }
+        },
+    )
 }
 
 /// The text that a command printed; of a role that only answers, the object in it.

@@ -167,8 +167,7 @@ impl Decoder for AgentLines {
 }
 
 fn text(line: &Bytes) -> String {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    String::from_utf8_lossy(line).into_owned()
+    String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned()
 }
 
 #[cfg(test)]

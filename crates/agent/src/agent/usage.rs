@@ -72,8 +72,7 @@ fn cost(usage: &Node) -> Reading<Option<Micros>> {
     let Some(node) = given(usage, "cost_usd") else { return Ok(None) };
     let cost = node.number_text().or_else(|| node.as_str()).and_then(Micros::rounded_up);
     let cost = cost.map(|cost| cost.min(COST_MAX));
-    let cost = cost.ok_or_else(|| wrong("usage.cost_usd", node, "an amount of dollars"))?;
-    Ok(Some(cost))
+    Ok(Some(cost.ok_or_else(|| wrong("usage.cost_usd", node, "an amount of dollars"))?))
 }
 
 const USAGE_FILE: &str = "usage.json";
@@ -159,8 +158,7 @@ pub fn keep_usage(dir: &Path, intent: &Intent, used: &Usage) -> io::Result<()> {
 
 /// The usage that an attempt had told when it was kept last.
 pub fn kept_usage(attempts: &Path, intent: &Intent) -> Option<Usage> {
-    let bytes = directory::read(attempts, intent, USAGE_FILE, BYTES_MAX)?;
-    let (record, usage) = written(&bytes)?;
+    let (record, usage) = written(&directory::read(attempts, intent, USAGE_FILE, BYTES_MAX)?)?;
     let is = |key: &str, own: &str| record.get(key).and_then(Node::as_str) == Some(own);
     let is_its_own =
         is("attempt", intent.id.as_str()) && is("identity", intent.identity().as_str());
@@ -176,10 +174,9 @@ fn written(bytes: &[u8]) -> Option<(Node, Usage)> {
 
 /// The usage that attempts in flight have told.
 pub fn told_so_far(attempts: &Path, in_flight: &[Intent]) -> Vec<(AttemptId, Usage)> {
-    let used = in_flight.iter().filter_map(|intent| {
-        let usage = kept_usage(attempts, intent)?;
-        Some((intent.id.clone(), usage))
-    });
+    let used = in_flight
+        .iter()
+        .filter_map(|intent| Some((intent.id.clone(), kept_usage(attempts, intent)?)));
     used.collect()
 }
 

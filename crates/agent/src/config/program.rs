@@ -45,7 +45,8 @@ pub fn missing_program(command: &str, path: &OsStr) -> Option<String> {
     let is_found = if word.contains('/') {
         !word.starts_with('/') || is_program(Path::new(word))
     } else {
-        is_shell_word(word) || find_program(word, path) != ProgramLook::Missing
+        OF_THE_SHELL.split_ascii_whitespace().any(|one| one == word)
+            || find_program(word, path) != ProgramLook::Missing
     };
     (!is_found).then(|| word.to_owned())
 }
@@ -97,11 +98,6 @@ const OF_THE_SHELL: &str = "
     popd print printf pushd pwd r read readarray readonly rename return set shift shopt source stop
     suspend test times trap true type typeset ulimit umask unalias unset wait whence
 ";
-
-/// Whether some shell may understand the word itself, as the first of a command.
-pub fn is_shell_word(word: &str) -> bool {
-    OF_THE_SHELL.split_ascii_whitespace().any(|one| one == word)
-}
 
 #[cfg(test)]
 mod tests {

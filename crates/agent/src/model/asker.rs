@@ -221,8 +221,7 @@ impl AskPatience {
 
 /// The tokens of a question with its answer, by the number of its bytes.
 fn needed(provider: &Provider, question: &ModelQuestion) -> u64 {
-    let answer = provider.max_answer.unwrap_or(ANSWER_TOKENS_MIN);
-    estimated(question.bytes()).saturating_add(answer)
+    estimated(question.bytes()).saturating_add(provider.max_answer.unwrap_or(ANSWER_TOKENS_MIN))
 }
 
 fn locked<T, R>(shared: &Mutex<T>, change: impl FnOnce(&mut T) -> R) -> R {

@@ -106,8 +106,7 @@ impl AskTry<'_> {
             .header(header::ACCEPT, "text/event-stream")
             .json(&body);
         let sent = apart(request.send()).map_err(|error| {
-            let words = format!("no thread can be started: {error}");
-            TryFault::Never(ModelError::broken(words))
+            TryFault::Never(ModelError::broken(format!("no thread can be started: {error}")))
         })?;
         let response = timeout(self.context.limits.first_event, sent).await;
         let response = response.map_err(|_| silent(self.context.limits.first_event))?;

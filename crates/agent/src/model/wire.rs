@@ -243,8 +243,7 @@ impl Wire {
                 ("output_config/effort", effort),
             ],
             Self::Chat => {
-                let system = system.map(|text| json!({ "role": "system", "content": text }));
-                turns.splice(0..0, system);
+                turns.splice(0..0, system.map(|text| json!({ "role": "system", "content": text })));
                 let held = schema.map(|_| json!({ "type": "json_schema", "json_schema": named() }));
                 // OpenAI's own models take the newer name alone, and local servers the older one.
                 let max_answer =

@@ -99,8 +99,7 @@ fn attempts(state: &State, graph: &Graph, x: Ix, of_task: u32) -> BigUint {
     let constraints = &state.objective.constraints;
     let atom = state.atom(graph.id(x));
     let Some(atom) = atom.filter(|atom| atom.task().is_some()) else { return BigUint::ZERO };
-    let is_action = atom.task().is_some_and(|task| task.spec.action.is_some());
-    let most = constraints.max_attempts(is_action);
+    let most = constraints.max_attempts(atom.task().is_some_and(|task| task.spec.action.is_some()));
     let once = match atom.plan() {
         None => BigUint::from(most),
         Some(plan) => {
@@ -143,8 +142,7 @@ fn limits_of<'a>(
                 u64::from(fragment.attempts) + inside(x).count() as u64
             }
             None => {
-                let since_ms = fragment.since_ms.unwrap_or(run.spent.active.ms);
-                run.spent.active.ms.saturating_sub(since_ms)
+                run.spent.active.ms.saturating_sub(fragment.since_ms.unwrap_or(run.spent.active.ms))
             }
         };
         Some(LimitLeft::after(step.budget.as_ref()?.of(limit)?, used))

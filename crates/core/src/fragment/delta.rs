@@ -171,8 +171,7 @@ pub fn judge(
     actions.added(asked, &names, &mut taken);
     let mut faults = core::mem::take(&mut actions.faults);
     faults.extend(remarks::take_out(asked, &actions.removed, &mut taken));
-    let questions = core::mem::take(&mut actions.questions);
-    faults.extend(remarks::ask(asked, questions, &names, &mut taken));
+    faults.extend(remarks::ask(asked, core::mem::take(&mut actions.questions), &names, &mut taken));
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -211,8 +210,7 @@ fn whole(
             "{new} tasks after {before} that were planned before: the limits are {} and {of_all}",
             FRAGMENT_ATOMS_MAX
         );
-        let hint = Some("change less");
-        faults.push(Fault::at("too-many-atoms", "/actions", message, hint));
+        faults.push(Fault::at("too-many-atoms", "/actions", message, Some("change less")));
     }
     let graph = Graph::of(&state);
     let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));

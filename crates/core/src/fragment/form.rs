@@ -54,8 +54,7 @@ pub(super) fn check(node: &Node) -> Vec<Fault> {
         }
     }
     if node.get("atoms").is_none() {
-        let message = "the key `atoms` is missing".to_owned();
-        faults.push(Fault::at("missing-key", "", message, None));
+        faults.push(Fault::at("missing-key", "", "the key `atoms` is missing".to_owned(), None));
     }
     faults
 }
@@ -69,8 +68,7 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
     let atoms = plan.atoms.iter();
     faults.extend(atoms.filter_map(|(id, atom)| too_much_context(id, atom, asked.state)));
     if let Some(root) = &plan.root {
-        let state = alone(plan, asked);
-        let mut found = validate::check(&state, root);
+        let mut found = validate::check(&alone(plan, asked), root);
         plan.written.put_back(&mut found);
         faults.extend(found);
     }
@@ -150,8 +148,7 @@ pub(super) fn own_pointer(pointer: &str) -> &str {
 }
 
 fn hint_of_stranger(fault: &Fault, asked: FragmentRequest<'_>) -> String {
-    let named = fault.message.split('`').nth(1).unwrap_or_default();
-    match asked.state.atom(&AtomId::new(named)) {
+    match asked.state.atom(&AtomId::new(fault.message.split('`').nth(1).unwrap_or_default())) {
         Some(_) => {
             "a fragment names its own atoms alone: what its step waited for is done before".into()
         }

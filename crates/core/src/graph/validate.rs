@@ -88,8 +88,7 @@ impl Validator<'_> {
         if named == by {
             self.fault("cycle", at, format!("`{by}` names itself"), None);
         } else if !self.names.contains(named.as_str()) {
-            let names = self.names.iter().map(String::as_str);
-            let hint = doc::did_you_mean(named.as_str(), names);
+            let hint = doc::did_you_mean(named.as_str(), self.names.iter().map(String::as_str));
             self.fault("unknown-atom", at, format!("there is no atom `{named}`"), hint);
         }
     }

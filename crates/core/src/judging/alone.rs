@@ -115,8 +115,7 @@ fn cannot_fail(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
                 && !CLEANS_UP.contains(&first_word(&action.run))
                 && one.task.spec.effect.is_in_tree() =>
         {
-            let what = format!("its action `{}` always succeeds", action.run.trim());
-            ("/action/run", what)
+            ("/action/run", format!("its action `{}` always succeeds", action.run.trim()))
         }
         _ => return None,
     };

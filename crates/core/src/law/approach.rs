@@ -94,8 +94,7 @@ pub fn of_atom(atom: &Atom) -> Vec<Approach> {
 /// The words of a task for a worker, as they are: a number in them may be all that tells it from another.
 fn of_worker(description: &str) -> Approach {
     let words: Vec<&str> = description.split_whitespace().collect();
-    let digest = Digest::sha256(words.join(" ").as_bytes()).to_string();
-    Approach::of(WORKER, &digest)
+    Approach::of(WORKER, &Digest::sha256(words.join(" ").as_bytes()).to_string())
 }
 
 /// The approaches of the calls that a worker reported.
@@ -305,8 +304,7 @@ impl SplitCommands {
 /// How much two sets of approaches have in common, in thousandths: 1,000 where they are the same.
 pub fn likeness(one: &BTreeSet<Approach>, other: &BTreeSet<Approach>) -> u32 {
     let shared = one.intersection(other).count();
-    let all = one.union(other).count();
-    let share = (shared * 1_000).checked_div(all).unwrap_or_default();
+    let share = (shared * 1_000).checked_div(one.union(other).count()).unwrap_or_default();
     u32::try_from(share).unwrap_or_default()
 }
 

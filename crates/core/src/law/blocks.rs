@@ -115,8 +115,7 @@ impl<'s> LawOrder<'s> {
 /// The directive that planners have to obey, if one is in force.
 pub fn in_force(state: &State) -> Option<(&LawRecord, &LawPoint)> {
     let law = state.run.law.as_ref()?;
-    let point = law.point.as_ref()?;
-    state.objective.constraints.law_acts().then_some((law, point))
+    state.objective.constraints.law_acts().then_some((law, law.point.as_ref()?))
 }
 
 /// A part of a proposal that may not come again.
@@ -210,10 +209,8 @@ fn like_a_failed_plan(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Option<B
         let in_force = plan.in_force().map(Fragment::first);
         plan.fragments().filter(move |one| Some(one.first()) != in_force)
     });
-    let mut alike = failed.filter(|fragment| {
-        let known = approaches_of(state, fragment);
-        approach::likeness(&proposed, &known) >= ALIKE
-    });
+    let mut alike = failed
+        .filter(|fragment| approach::likeness(&proposed, &approaches_of(state, fragment)) >= ALIKE);
     alike.next().map(|fragment| BlockedProposal {
         atom: None,
         message: format!("it goes about it like the plan of {}, which failed", fragment.attempt),

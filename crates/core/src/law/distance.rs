@@ -63,10 +63,8 @@ fn of_leaf(evaluator: Evaluator<'_>, check: &Check, leaf: &Leaf, before: SeenBef
         }
         _ => {}
     }
-    let far = wrong_number(evaluator, check, leaf).map(|(rule, value)| {
-        let first = before.firsts.first(check).unwrap_or(value);
-        how_far(rule, value, first)
-    });
+    let far = wrong_number(evaluator, check, leaf)
+        .map(|(rule, value)| how_far(rule, value, before.firsts.first(check).unwrap_or(value)));
     far.flatten().unwrap_or(ONE)
 }
 

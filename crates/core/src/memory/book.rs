@@ -82,8 +82,7 @@ pub fn read(bytes: &[u8]) -> Result<LessonBook, String> {
     book.lessons = book.lessons.into_iter().map(cleaned).collect();
     // A person may have added one by hand.
     let numbers = book.lessons.iter().filter_map(|one| number(&one.id));
-    let free = numbers.max().map_or(1, |last| last.saturating_add(1));
-    book.next = book.next.max(free);
+    book.next = book.next.max(numbers.max().map_or(1, |last| last.saturating_add(1)));
     shorten(&mut book);
     Ok(book)
 }

@@ -24,8 +24,7 @@ use crate::{
 /// The lessons of a run that has ended; none of one that was stopped, ran out of a budget, or did not have to begin.
 pub fn of_ending(world: &World) -> Vec<Learnt> {
     let run = &world.state.run;
-    let reason = run.ending.reason;
-    let by = match (run.status, reason) {
+    let by = match (run.status, run.ending.reason) {
         (_, None | Some(Reason::AlreadyHeld)) => return Vec::new(),
         (RunStatus::Completed, Some(_)) => LessonSource::Completed,
         (RunStatus::Exhausted, Some(Reason::Passes | Reason::Abandoned | Reason::NoChoice)) => {
@@ -107,8 +106,7 @@ impl RunOutcome<'_> {
                 self.world.valid_contexts.contains(&context)
             });
             let blamed = valid.filter_map(move |tried| {
-                let conflict = search::conflict(graph, x, &tried.choices);
-                self.blamed(&conflict, Some(x))
+                self.blamed(&search::conflict(graph, x, &tried.choices), Some(x))
             });
             blamed.filter_map(move |pair| {
                 let failure = state.newest_failure(graph.id(x));

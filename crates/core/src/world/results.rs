@@ -82,11 +82,7 @@ pub fn result_in<'s>(
     let bound = state.bindings.get(id).map(|binding| &**binding);
     bound
         .filter(|binding| binding.is_by_person() || binding.context.as_ref() == Some(context))
-        .or_else(|| parked_in(state, id, context))
-}
-
-fn parked_in<'s>(state: &'s State, id: &AtomId, context: &Digest) -> Option<&'s Binding> {
-    state.atom(id)?.task()?.tried(context)?.parked()
+        .or_else(|| state.atom(id)?.task()?.tried(context)?.parked())
 }
 
 /// The digest of the upstream results that an atom is made from, along the dependencies.

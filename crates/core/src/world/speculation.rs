@@ -191,8 +191,7 @@ impl<'a> LandingContext<'a> {
         let pairs = speculation.line.iter().zip(run.line.iter());
         let same = pairs.take_while(|(wanted, is)| wanted == is).count();
         let (stays, keep) = speculation.line.split_at(same);
-        let from = stays.last().map_or(start, |placed| placed.commit.clone());
-        Some((from, keep.to_vec()))
+        Some((stays.last().map_or(start, |placed| placed.commit.clone()), keep.to_vec()))
     }
 }
 

@@ -256,8 +256,7 @@ impl Loop<'_> {
             ),
             Err(error) => format!("its last bytes could not be saved either: {error}"),
         };
-        let failure = Failure::new("E-STATE-PLACE", exit::IO, message, hint);
-        self.vanished.insert(failure).clone()
+        self.vanished.insert(Failure::new("E-STATE-PLACE", exit::IO, message, hint)).clone()
     }
 
     /// Moves the result's ref to the head. The ref is a convenience; the state is the truth.

@@ -52,8 +52,7 @@ impl Loop<'_> {
     /// Lets no active time pass while nothing goes on but the wait for a person who corrects the file.
     pub(super) fn rest(&mut self) {
         if self.waits_for_file.is_some() && self.running.is_empty() {
-            let passed_ms = self.stopwatch.lap_ms();
-            self.before_rest_ms.get_or_insert(passed_ms);
+            self.before_rest_ms.get_or_insert(self.stopwatch.lap_ms());
         }
     }
 

@@ -35,8 +35,7 @@ impl Compared {
 impl Loop<'_> {
     /// Times of a file can be put back: once in a while only the bytes tell.
     pub(super) fn distrust_stamp(&mut self) {
-        let now = CloseStamp::at(&self.host.store.place().state);
-        if self.compared.is_due(now) {
+        if self.compared.is_due(CloseStamp::at(&self.host.store.place().state)) {
             self.watch_stamp = None;
         }
     }
@@ -68,8 +67,7 @@ impl Watch {
             }
         });
         let watcher = watcher.and_then(|mut watcher| {
-            let dir = state.parent().unwrap_or(Path::new("."));
-            watcher.watch(dir, RecursiveMode::NonRecursive)?;
+            watcher.watch(state.parent().unwrap_or(Path::new(".")), RecursiveMode::NonRecursive)?;
             Ok(watcher)
         });
         if let Err(error) = &watcher {

@@ -112,8 +112,7 @@ impl Executor for RealExecutor {
             }),
             Work::Consult(asked) => {
                 let (world, session) = (world.clone(), session.clone());
-                let consulting = Consulting { executor, world, session, consult: asked };
-                Box::pin(consult(consulting, cancel))
+                Box::pin(consult(Consulting { executor, world, session, consult: asked }, cancel))
             }
             Work::Judge { scope, basis, commit, onto, check } => {
                 let (world, session) = (world.clone(), session.clone());

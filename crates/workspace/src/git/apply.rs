@@ -158,8 +158,7 @@ impl Git {
         call("update-index -z --index-info").stdin(entries).ok()?;
         let differing = call("diff --name-only -z --no-renames --no-ext-diff --no-textconv")
             .args(["--no-relative", "--ignore-submodules=all", "--"]);
-        let output = differing.ok()?;
-        unlike.extend(fields(&output).map(<[u8]>::to_vec));
+        unlike.extend(fields(&differing.ok()?).map(<[u8]>::to_vec));
         Ok((unlike, index))
     }
 

@@ -279,8 +279,7 @@ impl Git {
         tree: &TreeId,
         spec: &LaySpec<'_>,
     ) -> Result<Vec<String>, GitError> {
-        let changes = self.changes(spec.onto, tree)?;
-        let in_the_way = put_files::in_the_way(at, &changes);
+        let in_the_way = put_files::in_the_way(at, &self.changes(spec.onto, tree)?);
         if !in_the_way.is_empty() {
             return Ok(in_the_way.iter().map(|path| path.display().to_string()).collect());
         }

@@ -226,8 +226,9 @@ impl Git {
         if let Some((taken, commit)) = person.branch_in_the_way(&full)? {
             let is_ours = taken == full && commit == head.as_str();
             if !is_ours {
-                let taken = taken.trim_start_matches("refs/heads/").to_owned();
-                return Ok(BranchOutcome::Taken(taken));
+                return Ok(BranchOutcome::Taken(
+                    taken.trim_start_matches("refs/heads/").to_owned(),
+                ));
             }
             // An interrupted `apply` may have made it without syncing it.
             if !is_dry {

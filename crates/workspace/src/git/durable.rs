@@ -28,8 +28,7 @@ impl Git {
         commit: &CommitId,
         known: &CommitId,
     ) -> Result<(), GitError> {
-        let new = self.objects_of(commit, known)?;
-        self.sync_objects(name, &new)
+        self.sync_objects(name, &self.objects_of(commit, known)?)
     }
 
     /// Sets the reference `name` to a commit with the one parent `base`, and makes both durable.

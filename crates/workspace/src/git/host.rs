@@ -160,8 +160,7 @@ impl GitHost {
 
     /// The same git for a private repository: no setting changes the bytes that go in and come out.
     pub(super) fn private(&self) -> Self {
-        let own = PRIVATE.iter().map(|(key, value)| (key.into(), value.into()));
-        self.under(own)
+        self.under(PRIVATE.iter().map(|(key, value)| (key.into(), value.into())))
     }
 
     /// The environment of a run with these settings, and ours above them.

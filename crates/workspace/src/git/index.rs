@@ -186,8 +186,7 @@ impl Git {
         if merged == *tree {
             return Ok(Some((head.clone(), merged)));
         }
-        let copy = self.write_copy(stored, &merged, head)?;
-        Ok(Some((copy, merged)))
+        Ok(Some((self.write_copy(stored, &merged, head)?, merged)))
     }
 
     fn write_copy(

@@ -59,8 +59,7 @@ impl Git {
     /// start.
     pub fn begin(&self) -> Result<Self, GitError> {
         let Some(person) = &self.0.person else { return Ok(self.clone()) };
-        let pairs = person.freeze(self.common_dir())?;
-        person.open_at(self.common_dir(), &pairs)
+        person.open_at(self.common_dir(), &person.freeze(self.common_dir())?)
     }
 
     /// Fails if git tracks anything there: then another user may have written it.
@@ -141,8 +140,7 @@ impl Git {
         let host = self.host();
         let config = settings::of_own(&host.settings);
         git_disk::keep_bytes(&repository.join("config"), &config)?;
-        let lines = self.borrowing_line()?;
-        git_disk::keep_bytes(&repository.join("objects/info/alternates"), &lines)?;
+        git_disk::keep_bytes(&repository.join("objects/info/alternates"), &self.borrowing_line()?)?;
         // The ends of history in a shallow clone.
         let path = repository.join("shallow");
         match self.of_repository("shallow")? {
@@ -156,8 +154,7 @@ impl Git {
     pub(crate) fn renew_refs(&self) -> Result<(), GitError> {
         match &self.0.person {
             Some(person) => {
-                let refs = person.refs_for_slots()?;
-                git_disk::keep_bytes(&self.common_dir().join(SLOT_REFS), &refs)
+                git_disk::keep_bytes(&self.common_dir().join(SLOT_REFS), &person.refs_for_slots()?)
             }
             None => Ok(()),
         }
@@ -191,8 +188,7 @@ impl Git {
     /// Takes over objects and the settings of the start from another lineage of this project.
     pub fn take_over(&self, other: &Git) -> Result<(), GitError> {
         for name in [SETTINGS, SLOT_CONFIG, SLOT_REFS, ATTRIBUTES, EXCLUDES] {
-            let from = other.common_dir().join(name);
-            if let Ok(bytes) = files::read(&from, BYTES_MAX) {
+            if let Ok(bytes) = files::read(&other.common_dir().join(name), BYTES_MAX) {
                 self.write_own(name, bytes)?;
             }
         }

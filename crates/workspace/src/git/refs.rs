@@ -130,8 +130,7 @@ fn as_ref(line: &[u8]) -> Result<(String, CommitId), GitError> {
     const ODD: GitError = GitError::Odd { verb: "for-each-ref" };
     let mut parts = line.splitn(2, |byte| *byte == b' ');
     let id = parts.next().and_then(as_id).ok_or(ODD)?;
-    let name = parts.next().ok_or(ODD)?;
-    Ok((String::from_utf8_lossy(name).into_owned(), CommitId::new(id)))
+    Ok((String::from_utf8_lossy(parts.next().ok_or(ODD)?).into_owned(), CommitId::new(id)))
 }
 
 fn ours(name: &str) -> Result<&str, GitError> {
@@ -180,8 +179,7 @@ impl Git {
     }
 
     fn mend_below(&self, prefix: &str, gone: &BTreeSet<CommitId>) -> Result<(), GitError> {
-        let dir = self.common_dir().join(prefix);
-        for path in git_disk::files_below(&dir, FILES_MAX) {
+        for path in git_disk::files_below(&self.common_dir().join(prefix), FILES_MAX) {
             if is_half(&path) {
                 wait_for_end(&path);
                 git_disk::remove_tree(&path)?;

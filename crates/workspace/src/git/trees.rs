@@ -215,8 +215,7 @@ impl<'g> Tree<'g> {
             git_disk::make_dirs(&to.join(dir))?;
         }
         self.git.put_back()?;
-        let head = format!("{commit}\n").into_bytes();
-        git_disk::write_new(&to.join("HEAD"), &head)?;
+        git_disk::write_new(&to.join("HEAD"), &format!("{commit}\n").into_bytes())?;
         git_disk::write_new(&to.join(ALTERNATES), &self.git.borrowing_line()?)?;
         for (from, name) in [
             (SLOT_CONFIG, "config"),
@@ -228,8 +227,7 @@ impl<'g> Tree<'g> {
             git_disk::copy_if_there(&ours.join(from), &to.join(name))?;
         }
         git_disk::copy_index(&self.index(), &to.join("index"))?;
-        let given = git_disk::identity(&to).unwrap_or_default();
-        git_disk::hold_bytes(&self.admin.join(GIVEN), &given)
+        git_disk::hold_bytes(&self.admin.join(GIVEN), &git_disk::identity(&to).unwrap_or_default())
     }
 }
 

@@ -95,8 +95,7 @@ fn find(at: &Path, path: &str, stop: &CancellationToken) -> LookupResult<Vec<Pat
     if !path.contains(['*', '?', '[', '{']) {
         return Ok(Vec::new());
     }
-    let glob = plain.to_string_lossy();
-    let glob = GlobBuilder::new(&glob).literal_separator(true).build();
+    let glob = GlobBuilder::new(&plain.to_string_lossy()).literal_separator(true).build();
     let glob = glob.map_err(|error| format!("'{path}' is no pattern: {}", error.kind()))?;
     let mut walk = Walk { at, glob: glob.compile_matcher(), stop, looked: 0, found: Vec::new() };
     if let Some(start) = walk_start(at, &plain)? {

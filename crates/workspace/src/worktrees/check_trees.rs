@@ -113,8 +113,7 @@ impl Worktrees {
         if self.keep.is_empty() {
             return kept::remove(aside);
         }
-        let ignored = self.git.ignored(Some(root))?;
-        let found = kept::matching(root, &ignored, &self.keep, &self.prefix);
+        let found = kept::matching(root, &self.git.ignored(Some(root))?, &self.keep, &self.prefix);
         kept::put_aside(root, aside, &found)
     }
 

@@ -78,8 +78,7 @@ impl Worktrees {
 
     /// Keeps what an attempt made, before its outcome names it.
     pub fn keep_made(&self, attempt: &AttemptId, commit: &CommitId, base: &CommitId) -> Result<()> {
-        let reference = self.made_ref(attempt);
-        Ok(self.git.set_ref_durably(&reference, commit, base)?)
+        Ok(self.git.set_ref_durably(&self.made_ref(attempt), commit, base)?)
     }
 
     /// The commit with the change of an attempt, as long as it is kept.
@@ -98,8 +97,7 @@ impl Worktrees {
     pub fn change_in(&self, slot: usize, base: &CommitId) -> Result<Option<Change>> {
         let workspace = self.slot(slot);
         let exclude = self.shared_in(&workspace, base)?;
-        let scratch = self.scratch()?;
-        Ok(self.git.change_in(&workspace, base, &exclude, scratch)?)
+        Ok(self.git.change_in(&workspace, base, &exclude, self.scratch()?)?)
     }
 
     /// The paths in a slot that differ from its commit.

@@ -49,8 +49,7 @@ impl Worktrees {
         let places = BTreeSet::from([self.prefix.as_path(), Path::new("")]).into_iter().rev();
         let mut paths = places.flat_map(|dir| names.iter().map(move |name| (name, dir.join(name))));
         paths.find_map(|(name, path)| {
-            let text = text(&path).filter(|text| !text.trim().is_empty())?;
-            Some(((*name).to_owned(), text))
+            Some(((*name).to_owned(), text(&path).filter(|text| !text.trim().is_empty())?))
         })
     }
 
@@ -78,8 +77,7 @@ impl Worktrees {
     /// The same for one that lies here as files.
     fn hold_here(&self, start: &StartedFrom) -> Result<()> {
         self.refuse_links_back(&start.commit)?;
-        let reference = format!("{}/start", self.refs);
-        self.git.set_ref(&reference, &start.commit)?;
+        self.git.set_ref(&format!("{}/start", self.refs), &start.commit)?;
         if !self.is_private {
             self.git.person().hold_start(&self.refs, &start.head)?;
         }
@@ -147,7 +145,6 @@ impl Worktrees {
         if start.commit == start.head || !self.git.exists(&start.head)? {
             return Ok(true);
         }
-        let commit = BTreeSet::from([start.commit.clone()]);
-        Ok(self.git.unsound(&start.head, &commit)?.is_empty())
+        Ok(self.git.unsound(&start.head, &BTreeSet::from([start.commit.clone()]))?.is_empty())
     }
 }

@@ -357,8 +357,8 @@ impl Worktrees {
         };
         let dirs: Vec<PathBuf> =
             self.git.ignored(Some(&root))?.into_iter().filter(is_free).collect();
-        let changed = self.git.files_changed(&root, &linked)?;
-        let times = self.git.source_times(commit, &root, &changed)?;
+        let times =
+            self.git.source_times(commit, &root, &self.git.files_changed(&root, &linked)?)?;
         let record = ImageRecord { made_in: real(&root), dirs, times, set_up: None };
         let image = Image::of(root, record, false);
         let set_up = self.set_up_within(&image, commit)?;

@@ -70,8 +70,7 @@ impl Worktrees {
 
     /// Whether nothing in that path of the project would lead back, if it were linked.
     pub fn may_be_linked(&self, path: &Path) -> bool {
-        let refused = self.refuse_in_linked(path);
-        !matches!(refused, Err(WorkspaceError::LeadsBack { .. }))
+        !matches!(self.refuse_in_linked(path), Err(WorkspaceError::LeadsBack { .. }))
     }
 
     /// The same of its links alone.

@@ -81,8 +81,7 @@ impl KeptAnswers {
 }
 
 fn read(path: &Path) -> Option<KeptRecord> {
-    let bytes = files::read(path, BYTES_MAX).ok()?;
-    let record: KeptRecord = serde_json::from_slice(&bytes).ok()?;
+    let record: KeptRecord = serde_json::from_slice(&files::read(path, BYTES_MAX).ok()?).ok()?;
     (record.schema == SCHEMA).then_some(record)
 }
 

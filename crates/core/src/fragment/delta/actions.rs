@@ -77,8 +77,7 @@ impl Actions {
                     let message = format!("`{said}` is no type of an action");
                     let hint = doc::suggest(said, TYPES).unwrap_or("step_add");
                     let hint = format!("it is one of {}, such as `{hint}`", TYPES.join(", "));
-                    let fault = Fault::at("unknown-action", &at, message, Some(&hint));
-                    actions.faults.push(fault);
+                    actions.faults.push(Fault::at("unknown-action", &at, message, Some(&hint)));
                 }
             }
         }
@@ -230,8 +229,7 @@ impl Actions {
         let Err(why) = refused else { return Some(id) };
         let at = doc::pointer_push(at, "target");
         let hint = Some("change a pending or blocked task that a planner made, or add tasks");
-        let fault = Fault::at("not-to-change", &at, format!("`{id}` {why}"), hint);
-        self.faults.push(fault);
+        self.faults.push(Fault::at("not-to-change", &at, format!("`{id}` {why}"), hint));
         None
     }
 

@@ -51,8 +51,7 @@ pub(super) fn contradicted(
     };
     if mark.text.is_empty() {
         let at = doc::pointer_push(at, "reason");
-        let message = "`reason` says what contradicts".to_owned();
-        Err(Fault::at("missing-key", &at, message, None))
+        Err(Fault::at("missing-key", &at, "`reason` says what contradicts".to_owned(), None))
     } else {
         Ok((id, mark))
     }
@@ -105,8 +104,7 @@ pub(super) fn ask(
             let refused = if taken.removed.contains(id) { Err("is taken out") } else { refused };
             if let Err(why) = refused {
                 let at = doc::pointer_push(&question.at, "about");
-                let message = format!("`{id}` {why}");
-                faults.push(Fault::at("not-to-ask", &at, message, None));
+                faults.push(Fault::at("not-to-ask", &at, format!("`{id}` {why}"), None));
                 continue;
             }
             let known = asked.state.atom(id).map(|atom| Atom::clone(atom));
@@ -150,8 +148,7 @@ pub(super) fn take_out(
             }
             Err(why) => {
                 let message = format!("`{id}` {why} `{parent}`");
-                let hint = Some("change it instead");
-                faults.push(Fault::at("not-to-remove", at, message, hint));
+                faults.push(Fault::at("not-to-remove", at, message, Some("change it instead")));
             }
         }
     }

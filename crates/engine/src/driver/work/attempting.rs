@@ -70,8 +70,7 @@ async fn make(
         // With a schema that cannot be used nothing is started: nobody could judge the value.
         Err(error) => {
             let why = format!("its output_schema cannot be used: {error}");
-            let outcome = Outcome::ended(CommandEnd::NotRun(why), 0);
-            return Ok(MadeAttempt::Ended(Box::new(outcome)));
+            return Ok(MadeAttempt::Ended(Box::new(Outcome::ended(CommandEnd::NotRun(why), 0))));
         }
     };
     let (executor, maker) = (&a.executor, a.maker()?);
@@ -291,8 +290,7 @@ pub(super) fn made(a: &Attempting, message: &str) -> Result<Option<MadeChange>, 
     let (Some(base), Some(trees)) = (&a.intent.base, a.executor.workspaces.trees()) else {
         return Ok(None);
     };
-    let at = workspace::time_of(&a.intent.at);
-    let made = trees.made(a.slot, base, message, at)?;
+    let made = trees.made(a.slot, base, message, workspace::time_of(&a.intent.at))?;
     if let Product::Commit(commit) = &made.product {
         trees.keep_made(&a.intent.id, commit, base)?;
     }
