@@ -40,7 +40,7 @@ use crate::config::{
     agent_table::{Access, Acp, Headless, Price, ResolvedAgent},
     program::missing_program_in,
 };
-use descent_process::{Capture, Programs, SpawnError, environment::Environment};
+use descent_process::{Capture, Job, Programs, SpawnError, environment::Environment};
 use descent_store::evidence::EvidenceKeeper;
 use descent_system::{
     failure::{Failure, exit, lack_of},
@@ -58,7 +58,7 @@ pub use directory::{finished, record};
 pub use http_model::AskedModel;
 pub use usage::{LiveUsage, keep_usage, kept_usage, told_so_far};
 
-use directory::Inputs;
+use directory::{BINDINGS, Inputs, PROMPT, SCHEMA};
 
 /// Maximum of bytes of an output's head and tail in an outcome.
 const EXCERPT_BYTES_MAX: usize = 2048;
@@ -254,10 +254,8 @@ const KEPT_MAX: usize = 200;
 pub fn remove_old(attempts: &Path, in_flight: &[Intent]) {
     let is_spared =
         |path: &PathBuf| in_flight.iter().any(|intent| *path == attempts.join(intent.id.as_str()));
-    let changed = |path: &PathBuf| {
-        let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_dir)?;
-        meta.modified().ok()
-    };
+    let changed =
+        |path: &PathBuf| path.symlink_metadata().ok().filter(fs::Metadata::is_dir)?.modified().ok();
     let there = files::entries(attempts).into_iter().filter(|path| !is_spared(path));
     let mut by_age: Vec<(SystemTime, PathBuf)> =
         there.filter_map(|path| Some((changed(&path)?, path))).collect();
@@ -318,15 +316,43 @@ pub async fn finish(
                 return Ok(Some(shell::missing(cwd, &program, None)));
             }
             // The program of an agent is the person's own, wherever it lies.
-            let command = if *is_agent {
-                command.clone()
-            } else {
-                env.command_in(command, &attempt.context.cwd)
-            };
-            shell::made(&attempt, &inputs, &command, env, cancel).await
+            let command = if *is_agent { command.clone() } else { env.command_in(command, cwd) };
+            shell::made(&attempt, &inputs, command, env, cancel).await
         }
         Maker::Agent(agent) => conversation::made(&attempt, &inputs, agent, cancel).await,
         Maker::Model(model) => http_model::made(&attempt, &inputs, model, cancel).await,
+    }
+}
+
+/// A job of an attempt, in its workspace.
+fn job(
+    attempt: &AttemptJob<'_>,
+    inputs: &Inputs,
+    command: String,
+    env: &Environment,
+    log: &str,
+) -> Job {
+    let context = &attempt.context;
+    Job {
+        command,
+        cwd: context.cwd.clone(),
+        env: environment(attempt, inputs, env),
+        timeout: context.timeout,
+        mark: context.mark.clone(),
+        input: None,
+        whole_stdout_bytes_max: 0,
+        log: Some(context.dir.join(log)),
+        reach: inputs.reach(),
+    }
+}
+
+/// How a job ended that could not be started. If it can be later, nothing has begun.
+fn not_started(error: SpawnError) -> Result<CommandEnd, AgentError> {
+    match error {
+        // The log file is ours, like the prompt.
+        SpawnError::Log { path, source } => Err(AgentError::Unwritable { path, source }),
+        error if error.lack().is_some() => Err(AgentError::Lacking(error)),
+        error => Ok(CommandEnd::NotRun(format!("{error} ({})", error.hint()))),
     }
 }
 
@@ -334,8 +360,7 @@ pub async fn finish(
 /// repository (git(1), `GIT_CEILING_DIRECTORIES`).
 fn ceiling(dir: &Path) -> Option<(OsString, OsString)> {
     let above = dir.parent()?.parent()?;
-    let above = std::path::absolute(above).ok()?;
-    Some(("GIT_CEILING_DIRECTORIES".into(), above.into()))
+    Some(("GIT_CEILING_DIRECTORIES".into(), std::path::absolute(above).ok()?.into()))
 }
 
 /// The whole environment of a program of an attempt.
@@ -352,9 +377,9 @@ fn environment(
     let ours: [(&str, OsString); 5] = [
         ("DESCENT_ATOM", intent.atom.as_str().into()),
         ("DESCENT_ATTEMPT", intent.n.to_string().into()),
-        ("DESCENT_BINDINGS", inputs.bindings().into()),
+        ("DESCENT_BINDINGS", inputs.beside(BINDINGS).into()),
         ("DESCENT_RESULT", inputs.result().into()),
-        ("DESCENT_PROMPT", inputs.prompt().into()),
+        ("DESCENT_PROMPT", inputs.beside(PROMPT).into()),
     ];
     let is_given = |name: &str| match intent.role {
         _ if question.is_some() => name == "DESCENT_PROMPT",
@@ -365,7 +390,7 @@ fn environment(
     let ours = ours.into_iter().filter(|(name, _)| is_given(name));
     vars.extend(ours.map(|(name, value)| (name.into(), value)));
     if attempt.question.is_some() {
-        vars.push(("DESCENT_SCHEMA".into(), inputs.schema().into()));
+        vars.push(("DESCENT_SCHEMA".into(), inputs.beside(SCHEMA).into()));
     }
     if attempt.files.iter().any(|file| file.name == DIRECTIVE_FILE) {
         vars.push(("DESCENT_DIRECTIVE".into(), inputs.beside(DIRECTIVE_FILE).into()));

@@ -25,7 +25,6 @@ use descent_core::{
 };
 
 use agent_table::ResolvedAgent;
-use fault::ConfigFault;
 use resolve::RoleChoice;
 
 use descent_system::{
@@ -70,8 +69,7 @@ impl Config {
 
     /// Whether an agent asks for a variable of the environment, or its key is read from there.
     pub fn uses(&self, variable: &str) -> bool {
-        let mut agents = self.layers().into_iter().flat_map(|layer| layer.agents.values());
-        agents.any(|agent| {
+        self.layers().into_iter().flat_map(|layer| layer.agents.values()).any(|agent| {
             let named = agent.env.iter().any(|name| name == variable);
             named || agent.key_variable() == Some(variable)
         })
@@ -79,8 +77,7 @@ impl Config {
 
     /// The shell command that tells a person.
     pub fn notify(&self) -> Option<&str> {
-        let mut layers = self.layers().into_iter();
-        layers.find_map(|layer| layer.notify.as_deref())
+        self.layers().into_iter().find_map(|layer| layer.notify.as_deref())
     }
 
     /// The same with choices of a command line, before all others.
@@ -140,8 +137,7 @@ pub fn load(project: &Path) -> Result<Config, ConfigError> {
         project: layer(&project.join(FILE_NAME))?,
         own: own.map_or_else(|| Ok(ConfigLayer::default()), |path| layer(&path))?,
     };
-    let layers = config.layers().into_iter();
-    for agent in layers.flat_map(|layer| layer.agents.values()) {
+    for agent in config.layers().into_iter().flat_map(|layer| layer.agents.values()) {
         secrets::add_named(agent.env.iter().map(String::as_str));
         agent.key_variable().into_iter().for_each(secrets::add_key);
     }
@@ -157,16 +153,16 @@ pub fn of_text(text: &str) -> Result<ConfigLayer, ConfigError> {
 }
 
 fn layer(path: &Path) -> Result<ConfigLayer, ConfigError> {
-    let text = match read_text(path) {
-        Ok(text) => text,
-        Err(error) if is_absent(&error) => return Ok(ConfigLayer::default()),
-        Err(source) => return Err(ConfigError::Unreadable { path: path.to_owned(), source }),
-    };
-    parse(path, &text)
-}
-
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
+    use io::ErrorKind::{NotADirectory, NotFound};
+    let text = files::read_linked(path, FILE_BYTES_MAX)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other));
+    match text {
+        Ok(text) => parse(path, &text),
+        Err(error) if matches!(error.kind(), NotFound | NotADirectory) => {
+            Ok(ConfigLayer::default())
+        }
+        Err(source) => Err(ConfigError::Unreadable { path: path.to_owned(), source }),
+    }
 }
 
 fn parse(path: &Path, text: &str) -> Result<ConfigLayer, ConfigError> {
@@ -174,21 +170,9 @@ fn parse(path: &Path, text: &str) -> Result<ConfigLayer, ConfigError> {
         let (line, column) = Places::new(text).line_col(offset);
         format!("{}:{line}:{column}", path.display())
     };
-    read_config::parse(text, &place).map_err(|fault| at(fault, path, text))
-}
-
-fn at(fault: ConfigFault, path: &Path, text: &str) -> ConfigError {
-    let (line, column) = Places::new(text).line_col(fault.span.start);
-    ConfigError::Fault {
-        path: path.to_owned(),
-        line,
-        column,
-        message: fault.message,
-        hint: fault.hint.unwrap_or_else(|| fault::shape(text, fault.span.start)),
-    }
-}
-
-fn read_text(path: &Path) -> io::Result<String> {
-    let bytes = files::read_linked(path, FILE_BYTES_MAX)?;
-    String::from_utf8(bytes).map_err(io::Error::other)
+    read_config::parse(text, &place).map_err(|fault| {
+        let (line, column) = Places::new(text).line_col(fault.span.start);
+        let hint = fault.hint.unwrap_or_else(|| fault::shape(text, fault.span.start));
+        ConfigError::Fault { path: path.to_owned(), line, column, message: fault.message, hint }
+    })
 }

@@ -73,8 +73,7 @@ impl FragmentRequest<'_> {
     /// Whether no attempt of the round is left after this one.
     pub fn is_last_attempt(&self) -> bool {
         let task = self.state.atom(self.plan).and_then(|atom| atom.task());
-        let made = task.and_then(|task| task.tried(self.context));
-        let made = made.map_or(0, |tried| tried.attempts);
+        let made = task.and_then(|task| task.tried(self.context)).map_or(0, |tried| tried.attempts);
         let constraints = &self.state.objective.constraints;
         let most = task.map(|task| constraints.max_attempts(task.spec.action.is_some()));
         most.is_none_or(|most| made.saturating_add(1) >= most)
@@ -109,16 +108,14 @@ pub fn fault(
     if node.as_ref().is_ok_and(is_report) {
         return None;
     }
-    let judged = node.and_then(|node| judge(asked, &node, &facts(questions_of(&node))));
-    let faults = judged.err()?;
+    let faults = node.and_then(|node| judge(asked, &node, &facts(questions_of(&node)))).err()?;
     let lines: Vec<String> = faults.iter().take(FAULTS_MAX).map(line).collect();
     Some(lines.join("; "))
 }
 
 /// The questions to the machine about a planner's output, before it is judged.
 pub fn questions(outcome: &Outcome) -> PlanQuestions {
-    let node = printed(outcome).ok();
-    node.as_ref().map(questions_of).unwrap_or_default()
+    printed(outcome).ok().as_ref().map(questions_of).unwrap_or_default()
 }
 
 fn questions_of(node: &Node) -> PlanQuestions {
@@ -150,8 +147,7 @@ fn own_patterns(plan: plan::PlanReading) -> Vec<Pattern> {
 pub fn without_action(outcome: &Outcome) -> Vec<String> {
     let plan = printed_plan(outcome);
     let has_none = |atom: &Atom| atom.task().is_some_and(|task| task.spec.action.is_none());
-    let of_worker = plan.atoms.iter().filter(|(_, atom)| has_none(atom));
-    let at = of_worker.map(|(id, _)| {
+    let at = plan.atoms.iter().filter(|(_, atom)| has_none(atom)).map(|(id, _)| {
         let flat = doc::pointer_push("/work_graph/atoms", id.as_str());
         form::own_pointer(&plan.written.pointer(&flat)).to_owned()
     });
@@ -184,22 +180,13 @@ fn plan_of(atoms: &Node) -> plan::PlanReading {
 fn read(text: &str) -> Result<Node, Vec<Fault>> {
     let limits = Limits { bytes: BYTES_MAX, depth: 64, nodes: 50_000 };
     let parsed = doc::parse_bytes(text.as_bytes(), &limits);
-    match parsed.node.filter(|_| parsed.faults.is_empty()) {
-        Some(node) => Ok(node),
-        None if text.trim().is_empty() => Err(Vec::from([Fault::at(
-            "empty",
-            "",
-            "the answer is empty".to_owned(),
-            Some(FORM_HINT),
-        )])),
-        None if !text.trim_start().starts_with('{') => Err(Vec::from([Fault::at(
-            "no-object",
-            "",
-            "it is no JSON object".to_owned(),
-            Some(FORM_HINT),
-        )])),
-        None => Err(parsed.faults),
-    }
+    let (rule, message) = match parsed.node.filter(|_| parsed.faults.is_empty()) {
+        Some(node) => return Ok(node),
+        None if text.trim().is_empty() => ("empty", "the answer is empty"),
+        None if !text.trim_start().starts_with('{') => ("no-object", "it is no JSON object"),
+        None => return Err(parsed.faults),
+    };
+    Err(Vec::from([Fault::at(rule, "", message.to_owned(), Some(FORM_HINT))]))
 }
 
 /// # Errors
@@ -210,9 +197,7 @@ pub fn judge(
     facts: &PlanFacts,
 ) -> Result<AcceptedFragment, Vec<Fault>> {
     let mut faults = form::check(node);
-    let Some(atoms) = node.get("atoms").filter(|_| faults.is_empty()) else {
-        return Err(faults);
-    };
+    let Some(atoms) = node.get("atoms").filter(|_| faults.is_empty()) else { return Err(faults) };
     let plan = plan_of(atoms);
     faults.extend(form::faults_of(&plan, asked));
     let closing = form::closing_atom(asked);
@@ -221,8 +206,7 @@ pub fn judge(
         return Err(faults);
     }
     let digest = Digest::of(doc::canonical(atoms).as_bytes());
-    let written = plan.root.as_ref().and_then(written_order);
-    let (names, parts) = name(asked, &plan.atoms, &written.unwrap_or_default());
+    let (names, parts) = name(asked, &plan.atoms, &written_order(&plan));
     let mut taken = AcceptedFragment {
         fragment: Fragment {
             context: asked.context.clone(),
@@ -271,9 +255,10 @@ fn remembered(
 }
 
 /// The ids in the order in which they were written.
-fn written_order(root: &Node) -> Option<Vec<AtomId>> {
-    let atoms = root.get("work_graph")?.get("atoms")?.as_object()?;
-    Some(atoms.iter().map(|one| AtomId::new(&*one.key)).collect())
+fn written_order(plan: &plan::PlanReading) -> Vec<AtomId> {
+    let atoms = plan.root.as_ref().and_then(|root| root.get("work_graph")?.get("atoms"));
+    let atoms = atoms.and_then(Node::as_object).unwrap_or_default().iter();
+    atoms.map(|one| AtomId::new(&*one.key)).collect()
 }
 
 /// The program's own id for each proposed one, and the ids of the atoms that have no parent.
@@ -373,11 +358,9 @@ fn with(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> State {
 /// The depth that is left to a planner, as it is told.
 fn depth_max(asked: FragmentRequest<'_>) -> u32 {
     let constraints = &asked.state.objective.constraints;
-    let above = asked.graph.ix(asked.plan);
-    let above = above.map_or(0, |plan| asked.graph.above(plan).count());
+    let above = asked.graph.ix(asked.plan).map_or(0, |plan| asked.graph.above(plan).count());
     let above = u32::try_from(above).unwrap_or(u32::MAX);
-    let left = constraints.planning.depth().saturating_sub(above);
-    left.min(profile::fragment_depth(asked.state))
+    constraints.planning.depth().saturating_sub(above).min(profile::fragment_depth(asked.state))
 }
 
 fn depth(
@@ -393,12 +376,9 @@ fn depth(
         let Some(x) = graph.ix(id) else { continue };
         let deep = graph.above(x).take_while(|y| *y != plan).count() + 1;
         if deep > most as usize {
-            faults.push(Fault::at(
-                "too-deep",
-                &at(id),
-                format!("it stands {deep} deep in the fragment, the limit is {most}"),
-                Some("nest less: parts that wait for one another need no group"),
-            ));
+            let message = format!("it stands {deep} deep in the fragment, the limit is {most}");
+            let hint = "nest less: parts that wait for one another need no group";
+            faults.push(Fault::at("too-deep", &at(id), message, Some(hint)));
         }
     }
     faults
@@ -417,8 +397,8 @@ fn same(asked: FragmentRequest<'_>, fragment: &Fragment) -> Option<Fault> {
 /// Checks the number of planning steps at the same time: those in force, and those that the
 /// fragment would add.
 fn phases(asked: FragmentRequest<'_>, taken: &AcceptedFragment) -> Option<Fault> {
-    let inside = taken.atoms.values().filter(|atom| atom.plan().is_some());
-    too_many_phases(asked.state, live_plans(asked), inside.count())
+    let inside = taken.atoms.values().filter(|atom| atom.plan().is_some()).count();
+    too_many_phases(asked.state, live_plans(asked), inside)
 }
 
 /// The fault of more planning steps than there may be at the same time.
@@ -433,8 +413,7 @@ fn too_many_phases(state: &State, now: usize, inside: usize) -> Option<Fault> {
 }
 
 fn live_plans(asked: FragmentRequest<'_>) -> usize {
-    let live = asked.graph.plans().filter(|x| asked.active.is_live(*x));
-    live.count()
+    asked.graph.plans().filter(|x| asked.active.is_live(*x)).count()
 }
 
 /// A fault as a line for the planner, who reads it in the next attempt.

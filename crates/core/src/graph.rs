@@ -226,8 +226,7 @@ impl Graph {
 
     /// The fragment of a planning step that this atom is a part of.
     pub fn phase_of(&self, plan: Ix, part: Ix) -> Option<&PlannedPhase> {
-        let mut phases = self.vertices[plan].phases.iter();
-        phases.find(|phase| phase.parts.contains(&part))
+        self.vertices[plan].phases.iter().find(|phase| phase.parts.contains(&part))
     }
 
     /// The innermost planning step that an atom was planned by.
@@ -241,22 +240,19 @@ impl Graph {
         let mut below = x;
         self.above(x).filter_map(move |above| {
             let part = core::mem::replace(&mut below, above);
-            let phase = self.phase_of(above, part)?;
-            Some((above, phase, part))
+            Some((above, self.phase_of(above, part)?, part))
         })
     }
 
     /// Whether it is inside a part that a budget left open.
     pub fn is_dropped(&self, x: Ix) -> bool {
-        let mut phases = self.phases_above(x);
-        phases.any(|(_, phase, part)| phase.dropped.contains(&part))
+        self.phases_above(x).any(|(_, phase, part)| phase.dropped.contains(&part))
     }
 
     /// A digest of a plan as it stands: another one where a person changed something in it.
     pub fn plan_subject(&self, fragment: &Fragment) -> Digest {
         let mut text = alloc::format!("{}\n{}\n", fragment.digest, fragment.attempt);
-        let parts = fragment.parts.iter().filter_map(|id| self.ix(id));
-        for x in parts.flat_map(|x| self.subtree(x)) {
+        for x in fragment.parts.iter().filter_map(|id| self.ix(id)).flat_map(|x| self.subtree(x)) {
             text.push_str(self.ids[x].as_str());
             text.push_str(self.vertices[x].spec.as_str());
         }
@@ -265,18 +261,14 @@ impl Graph {
 
     /// The number of atoms that planners added, in fragments or by deltas.
     pub fn planned(&self, state: &State) -> u64 {
-        let is_added = |x: &Ix| {
-            let atom = state.atom(&self.ids[*x]);
-            atom.is_some_and(|atom| atom.is_added_by_delta())
-        };
-        let planned = self.atoms().filter(|x| self.planned_by(*x).is_some() || is_added(x));
-        planned.count() as u64
+        let is_added =
+            |x: &Ix| state.atom(&self.ids[*x]).is_some_and(|atom| atom.is_added_by_delta());
+        self.atoms().filter(|x| self.planned_by(*x).is_some() || is_added(x)).count() as u64
     }
 
     /// Whether it is inside a plan that nobody looked at yet.
     pub fn is_behind_gate(&self, x: Ix) -> bool {
-        let mut phases = self.phases_above(x);
-        self.vertices[x].is_unjudged || phases.any(|(_, phase, _)| phase.is_unjudged)
+        self.vertices[x].is_unjudged || self.phases_above(x).any(|(_, phase, _)| phase.is_unjudged)
     }
 
     pub fn groups(&self) -> impl Iterator<Item = Ix> {
@@ -412,18 +404,18 @@ fn insert(set: &mut Arc<Vec<Ix>>, x: Ix) {
     }
 }
 
+fn known(index: &BTreeMap<AtomId, Ix>, ids: &[AtomId]) -> Vec<Ix> {
+    ids.iter().filter_map(|id| index.get(id).copied()).collect()
+}
+
 fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
-    let known = |ids: &[AtomId]| -> Vec<Ix> {
-        let known = ids.iter().filter_map(|id| index.get(id).copied());
-        known.collect()
-    };
     let kind = match &atom.body {
         Body::Task(_) => NodeKind::Task,
         Body::Plan(_) => NodeKind::Plan,
         Body::All { .. } => NodeKind::All,
         Body::Any { .. } => NodeKind::Any,
     };
-    let mut kids = known(atom.kids());
+    let mut kids = known(index, atom.kids());
     if kind == NodeKind::Plan {
         // The active fragment does not affect the order.
         kids.sort_unstable();
@@ -431,7 +423,7 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
     Vertex {
         kind,
         kids,
-        deps: known(&atom.depends_on),
+        deps: known(index, &atom.depends_on),
         parent: None,
         phases: phases(atom, index),
         spec: match kind {
@@ -448,9 +440,7 @@ fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
 }
 
 fn phases(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vec<PlannedPhase> {
-    let Some(plan) = atom.plan() else {
-        return Vec::new();
-    };
+    let Some(plan) = atom.plan() else { return Vec::new() };
     let phases = plan.fragments().map(|one| phase(plan, one, index));
     let mut phases: Vec<PlannedPhase> = phases.filter(|phase| !phase.parts.is_empty()).collect();
     phases.sort_unstable_by_key(PlannedPhase::first);
@@ -458,15 +448,11 @@ fn phases(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vec<PlannedPhase> {
 }
 
 fn phase(plan: &PlanningStep, fragment: &Fragment, index: &BTreeMap<AtomId, Ix>) -> PlannedPhase {
-    let known = |ids: &[AtomId]| -> Vec<Ix> {
-        let known = ids.iter().filter_map(|id| index.get(id).copied());
-        known.collect()
-    };
     let end = plan.end_of(fragment);
     PlannedPhase {
         context: fragment.context.clone(),
-        parts: known(&fragment.parts),
-        dropped: end.map_or_else(Vec::new, |end| known(&end.missing)),
+        parts: known(index, &fragment.parts),
+        dropped: end.map_or_else(Vec::new, |end| known(index, &end.missing)),
         is_out: end.is_some_and(|end| end.has_failed),
         is_unjudged: fragment.unjudged,
     }

@@ -23,7 +23,7 @@ use crate::{
     graph::{Graph, Ix, NodeKind, overlap},
     id::Digest,
     plan::PointerMap,
-    state::{Atom, IssueRecord, IssueType, Severity, State, Task, Workspace, decode},
+    state::{Atom, IssueRecord, IssueType, Severity, State, Task, Workspace, decode, table::words},
 };
 
 pub use alone::{constant, never_fails};
@@ -31,86 +31,45 @@ pub use facts::{
     CommandFacts, MissingTarget, PlanFacts, PlanQuestions, Unmatched, UnmatchedPattern, questions,
 };
 
-/// A rule, by the word that issues name it by.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum PlanRule {
-    /// A worker's task does not say what is to be done
-    NoOrder,
-    /// Nothing tells when a worker's task is done
-    NoEnd,
-    /// Its checks hold before anything was done
-    VacuousCheck,
-    /// Its check, or an action without one, always succeeds
-    CannotFail,
-    /// Its action does nothing
-    DoesNothing,
-    /// It touches what no attempt may change
-    Protected,
-    /// The program of a command is not there
-    NoProgram,
-    /// The manifest has no such target
-    NoTarget,
-    /// A named file is not there, and nothing makes it
-    NoFile,
-    /// Nothing that it waits for provides what it needs
-    NotProvided,
-    /// Two atoms without an order provide the same
-    ProvidedTwice,
-    /// Two atoms are the same
-    SameAtom,
-    /// Two atoms without an order touch the same files
-    Collide,
-    /// The same has failed before
-    Tried,
-    /// It has no part in what its plan is for
-    NoPart,
-    /// A pattern of a constraint has no effect
-    NoMatch,
+words! {
+    /// A rule, by the word that issues name it by.
+    pub enum PlanRule {
+        /// A worker's task does not say what is to be done
+        NoOrder = "no-order",
+        /// Nothing tells when a worker's task is done
+        NoEnd = "no-end",
+        /// Its checks hold before anything was done
+        VacuousCheck = "vacuous-check",
+        /// Its check, or an action without one, always succeeds
+        CannotFail = "cannot-fail",
+        /// Its action does nothing
+        DoesNothing = "does-nothing",
+        /// It touches what no attempt may change
+        Protected = "protected",
+        /// The program of a command is not there
+        NoProgram = "no-program",
+        /// The manifest has no such target
+        NoTarget = "no-target",
+        /// A named file is not there, and nothing makes it
+        NoFile = "no-file",
+        /// Nothing that it waits for provides what it needs
+        NotProvided = "not-provided",
+        /// Two atoms without an order provide the same
+        ProvidedTwice = "provided-twice",
+        /// Two atoms are the same
+        SameAtom = "same-atom",
+        /// Two atoms without an order touch the same files
+        Collide = "collide",
+        /// The same has failed before
+        Tried = "tried",
+        /// It has no part in what its plan is for
+        NoPart = "no-part",
+        /// A pattern of a constraint has no effect
+        NoMatch = "no-match",
+    }
 }
 
 impl PlanRule {
-    pub const ALL: [Self; 16] = [
-        Self::NoOrder,
-        Self::NoEnd,
-        Self::VacuousCheck,
-        Self::CannotFail,
-        Self::DoesNothing,
-        Self::Protected,
-        Self::NoProgram,
-        Self::NoTarget,
-        Self::NoFile,
-        Self::NotProvided,
-        Self::ProvidedTwice,
-        Self::SameAtom,
-        Self::Collide,
-        Self::Tried,
-        Self::NoPart,
-        Self::NoMatch,
-    ];
-
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::NoOrder => "no-order",
-            Self::NoEnd => "no-end",
-            Self::VacuousCheck => "vacuous-check",
-            Self::CannotFail => "cannot-fail",
-            Self::DoesNothing => "does-nothing",
-            Self::Protected => "protected",
-            Self::NoProgram => "no-program",
-            Self::NoTarget => "no-target",
-            Self::NoFile => "no-file",
-            Self::NotProvided => "not-provided",
-            Self::ProvidedTwice => "provided-twice",
-            Self::SameAtom => "same-atom",
-            Self::Collide => "collide",
-            Self::Tried => "tried",
-            Self::NoPart => "no-part",
-            Self::NoMatch => "no-match",
-        }
-    }
-
     pub fn issue_type(self) -> IssueType {
         match self {
             Self::NoOrder | Self::NoEnd => IssueType::Specificity,
@@ -219,19 +178,12 @@ impl<'a> JudgedPlan<'a> {
 
     /// The judged tasks and planning steps that are still to be done.
     fn tasks(&self) -> impl Iterator<Item = JudgedTask<'a>> {
-        let mut tasks = Vec::new();
-        for x in self.atoms.iter().copied() {
-            let atom = self.atom(x);
-            let Some((atom, task)) = atom.and_then(|atom| Some((atom, atom.task()?))) else {
-                continue;
-            };
+        self.atoms.iter().copied().filter_map(|x| {
+            let atom = self.atom(x)?;
             // A planning step with a fragment has been planned.
             let is_planned = atom.plan().is_some_and(|plan| plan.in_force().is_some());
-            if !is_planned {
-                tasks.push(JudgedTask { x, atom, task });
-            }
-        }
-        tasks.into_iter()
+            Some(JudgedTask { x, atom, task: atom.task()? }).filter(|_| !is_planned)
+        })
     }
 
     fn issue(&self, x: Ix, rule: PlanRule, severity: Severity, found: IssueWords) -> Issue {
@@ -285,12 +237,12 @@ pub fn judge(plan: &JudgedPlan<'_>) -> Vec<Issue> {
         alone::judge(plan, task, &later, &mut issues);
         surroundings::judge(plan, task, &mut issues);
     }
-    among_judge(plan, &mut issues);
-    guards_judge(plan, &mut issues);
-    issues.sort_by(|a, b| {
-        let key = |one: &Issue| (one.severity.rank(), one.location.clone(), one.rule);
-        key(a).cmp(&key(b))
-    });
+    let tasks: Vec<JudgedTask<'_>> = plan.tasks().collect();
+    same_atoms(plan, &tasks, &mut issues);
+    provided_twice(plan, &tasks, &mut issues);
+    collisions(plan, &mut issues);
+    issues.extend(plan.facts.unmatched.iter().map(no_match));
+    issues.sort_by_cached_key(|one| (one.severity.rank(), one.location.clone(), one.rule));
     issues
 }
 
@@ -301,10 +253,6 @@ fn is_unplanned(plan: &JudgedPlan<'_>, x: Ix) -> bool {
 }
 
 // A rule about the constraints: a pattern that matches nothing guards nothing.
-
-fn guards_judge(plan: &JudgedPlan<'_>, issues: &mut Vec<Issue>) {
-    issues.extend(plan.facts.unmatched.iter().map(no_match));
-}
 
 /// The issue of a pattern that has no effect.
 pub fn no_match(one: &UnmatchedPattern) -> Issue {
@@ -352,13 +300,6 @@ const COLLISIONS_MAX: usize = 20;
 /// Pairs whose order is looked for: more are alike only in a plan that was made by the dozen.
 const COMPARED_MAX: usize = 300;
 
-fn among_judge(plan: &JudgedPlan<'_>, issues: &mut Vec<Issue>) {
-    let tasks: Vec<JudgedTask<'_>> = plan.tasks().collect();
-    same_atoms(plan, &tasks, issues);
-    provided_twice(plan, &tasks, issues);
-    collisions(plan, issues);
-}
-
 /// Whether two tasks can be under way together: neither waits for the other, and they are no choices of one group.
 struct Together<'a> {
     graph: &'a Graph,
@@ -377,7 +318,7 @@ impl Together<'_> {
 }
 
 fn same_atoms(plan: &JudgedPlan<'_>, tasks: &[JudgedTask<'_>], issues: &mut Vec<Issue>) {
-    let mut together = together(plan);
+    let mut together = Together { graph: plan.graph, left: COMPARED_MAX };
     let mut known: BTreeMap<_, Vec<Ix>> = BTreeMap::new();
     for one in tasks {
         let vertex = plan.graph.vertex(one.x);
@@ -397,12 +338,8 @@ fn same_atoms(plan: &JudgedPlan<'_>, tasks: &[JudgedTask<'_>], issues: &mut Vec<
     }
 }
 
-fn together<'a>(plan: &JudgedPlan<'a>) -> Together<'a> {
-    Together { graph: plan.graph, left: COMPARED_MAX }
-}
-
 fn provided_twice(plan: &JudgedPlan<'_>, tasks: &[JudgedTask<'_>], issues: &mut Vec<Issue>) {
-    let mut together = together(plan);
+    let mut together = Together { graph: plan.graph, left: COMPARED_MAX };
     let mut known: BTreeMap<&str, Vec<Ix>> = BTreeMap::new();
     for one in tasks {
         for (nth, name) in one.task.provides.iter().enumerate() {
@@ -424,8 +361,7 @@ fn provided_twice(plan: &JudgedPlan<'_>, tasks: &[JudgedTask<'_>], issues: &mut 
 fn collisions(plan: &JudgedPlan<'_>, issues: &mut Vec<Issue>) {
     let is_shared = plan.state.objective.constraints.workspace() == Workspace::Shared;
     let severity = if is_shared { Severity::Medium } else { Severity::Low };
-    let meetings = overlap::meetings(plan.graph, plan.state);
-    for meeting in meetings.into_iter().take(COLLISIONS_MAX) {
+    for meeting in overlap::meetings(plan.graph, plan.state).into_iter().take(COLLISIONS_MAX) {
         let [one, other] = &meeting.atoms;
         let judged = [one, other].map(|id| plan.graph.ix(id).filter(|x| plan.atoms.contains(x)));
         let [Some(_), Some(x)] = judged else { continue };

@@ -9,6 +9,7 @@ pub mod blocks;
 pub mod distance;
 
 use alloc::{format, string::String};
+use core::cmp::Ordering;
 
 use crate::state::{
     check::Thousandths,
@@ -49,7 +50,9 @@ pub struct LawNumbers {
 /// The numbers of a point that follows another, or none.
 pub fn numbers(rules: &LawWeights, inputs: &LawInputs, before: Option<&LawPoint>) -> LawNumbers {
     let d = inputs.distance.min(ONE);
-    let p = share_of_logical(inputs);
+    let all = u128::from(inputs.logical) + u128::from(inputs.environmental);
+    let share = (u128::from(inputs.logical) * u128::from(ONE)).checked_div(all);
+    let p = u32::try_from(share.unwrap_or_default()).unwrap_or(ONE);
     let omega = omega(rules, inputs);
     let l = loss(rules, d, p, omega);
     let difference = |now: u32, before: Option<Thousandths>| {
@@ -57,7 +60,11 @@ pub fn numbers(rules: &LawWeights, inputs: &LawInputs, before: Option<&LawPoint>
     };
     let grad_d = difference(d, before.map(|before| before.loss.d));
     let gradient = gradient(rules, d, grad_d);
-    let class = class(rules, p);
+    let class = match p.cmp(&rules.rho.0) {
+        Ordering::Greater => FailureMix::Logical,
+        Ordering::Less => FailureMix::Environmental,
+        Ordering::Equal => FailureMix::Mixed,
+    };
     LawNumbers {
         loss: Loss {
             d: Thousandths(d),
@@ -89,20 +96,11 @@ fn signed(value: i64) -> SignedThousandths {
     SignedThousandths(i32::try_from(value.clamp(-one, one)).unwrap_or_default())
 }
 
-fn share_of_logical(inputs: &LawInputs) -> u32 {
-    let all = u128::from(inputs.logical) + u128::from(inputs.environmental);
-    let share = (u128::from(inputs.logical) * u128::from(ONE)).checked_div(all);
-    u32::try_from(share.unwrap_or_default()).unwrap_or(ONE)
-}
-
 /// The used share of changes and budgets. Without a budget the changes alone count.
 fn omega(rules: &LawWeights, inputs: &LawInputs) -> u32 {
     let changes = inputs.changes.min(ONE);
-    let Some(budgets) = inputs.budgets else {
-        return changes;
-    };
-    let weighed = weigh(rules.w1, changes) + weigh(rules.w2, budgets.min(ONE));
-    in_thousandths(weighed)
+    let Some(budgets) = inputs.budgets else { return changes };
+    in_thousandths(weigh(rules.w1, changes) + weigh(rules.w2, budgets.min(ONE)))
 }
 
 /// It tells all in one number, and decides nothing.
@@ -130,14 +128,6 @@ fn gradient(rules: &LawWeights, d: u32, change: i64) -> Gradient {
         () if change > 0 && change >= least => Gradient::Worsening,
         () if d > rules.delta.0 => Gradient::Plateau,
         () => Gradient::Stable,
-    }
-}
-
-fn class(rules: &LawWeights, p: u32) -> FailureMix {
-    match p.cmp(&rules.rho.0) {
-        core::cmp::Ordering::Greater => FailureMix::Logical,
-        core::cmp::Ordering::Less => FailureMix::Environmental,
-        core::cmp::Ordering::Equal => FailureMix::Mixed,
     }
 }
 

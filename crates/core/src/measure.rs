@@ -45,6 +45,8 @@
 
 pub mod granted;
 
+use core::ops::Add;
+
 use num_bigint::BigUint;
 
 use crate::{
@@ -63,7 +65,7 @@ use crate::{
 /// An answer, and two repairs of it.
 const TURNS_OF_AN_ANSWER: u64 = 3;
 
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Measure {
     pub attempts: BigUint,
     pub verdicts: BigUint,
@@ -71,11 +73,7 @@ pub struct Measure {
 
 impl Measure {
     pub fn of(seen: &Facts) -> Self {
-        let (open, granted) = (Self::open(seen), granted::of(&seen.state));
-        Self {
-            attempts: open.attempts + granted.attempts,
-            verdicts: open.verdicts + granted.verdicts,
-        }
+        Self::open(seen) + granted::of(&seen.state)
     }
 
     /// The measure of the plan as it is, without what is granted to changes of it.
@@ -106,10 +104,18 @@ impl Measure {
 
     pub fn record(&self) -> run::MeasureText {
         run::MeasureText {
-            attempts: Some(alloc::format!("{}", self.attempts).into()),
-            verdicts: Some(alloc::format!("{}", self.verdicts).into()),
+            attempts: Some(granted::text(&self.attempts)),
+            verdicts: Some(granted::text(&self.verdicts)),
             extra: Extra::default(),
         }
+    }
+}
+
+impl Add for Measure {
+    type Output = Self;
+
+    fn add(self, more: Self) -> Self {
+        Self { attempts: self.attempts + more.attempts, verdicts: self.verdicts + more.verdicts }
     }
 }
 
@@ -148,7 +154,8 @@ impl RunBound {
             let granted = granted_left(seen, x);
             repairs += repairs_left(seen, x) + &granted * REPAIRS_MAX;
             interruptions += granted * INTERRUPTIONS_MAX;
-            interruptions += interruptions_left(seen, x);
+            let used = task_of(seen, x).map_or(INTERRUPTIONS_MAX, |task| task.interruptions);
+            interruptions += INTERRUPTIONS_MAX.saturating_sub(used);
         }
         let granted = granted::of(&seen.state);
         let may_come = granted::tasks_left(&seen.graph, &seen.state);
@@ -166,13 +173,13 @@ impl RunBound {
             _ => count.clone(),
         };
         let changes = granted::bound(&seen.state);
-        let (attempts, verdicts) = match &changes {
-            None => (measure.attempts.clone(), measure.verdicts.clone()),
+        let known = match &changes {
+            None => measure.clone(),
             Some(_) => granted::without_changes(&seen.state, measure),
         };
         Self {
-            attempts: at_most(&attempts),
-            verdicts: at_most(&verdicts),
+            attempts: at_most(&known.attempts),
+            verdicts: at_most(&known.verdicts),
             changes: changes.map(|changes| ChangesBound {
                 attempts_each: at_most(&changes.attempts_each),
                 ..changes
@@ -196,22 +203,16 @@ fn consults_left(seen: &Facts, measure: &Measure) -> Option<BigUint> {
     let each = u64::from(constraints.max_transient()) + 1;
     // A plan has an atom at least.
     let may_plan = seen.graph.plans().next().is_some() || seen.state.run.grant.is_some();
-    let plans = if profile::judging(&seen.state).asks() && may_plan {
-        u64::from(constraints.planning.atoms())
-    } else {
-        0
-    };
-    let phases = if may_plan && may_put_in_short(&seen.state) {
-        u64::from(constraints.planning.atoms())
-    } else {
-        0
-    };
+    let of_plans =
+        |asks: bool| u64::from(may_plan && asks) * u64::from(constraints.planning.atoms());
+    let plans = of_plans(profile::judging(&seen.state).asks());
+    let phases = of_plans(may_put_in_short(&seen.state));
     let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
     // Before each change of the plan all is asked that there is an agent for.
-    let run = &seen.state.run;
+    let (run, judging) = (&seen.state.run, profile::judging(&seen.state));
     let asked = Question::at(Moment::DeadEnd).filter(|question| {
         run.asks(*question)
-            && profile::judging(&seen.state) >= question.row().level
+            && judging >= question.row().level
             && (*question != Question::Profile || run.profile.is_some())
     });
     let changes = asked.count() as u64 * u64::from(granted::changes_left(&seen.state));
@@ -237,9 +238,7 @@ fn task_of(seen: &Facts, x: Ix) -> Option<&Task> {
 
 /// The sum over all contexts that a task can see; a context that failed for good gets no repairs.
 fn repairs_left(seen: &Facts, x: Ix) -> BigUint {
-    let Some(task) = task_of(seen, x) else {
-        return BigUint::ZERO;
-    };
+    let Some(task) = task_of(seen, x) else { return BigUint::ZERO };
     let most = REPAIRS_MAX;
     let is_valid = |tried: &&Try| seen.valid_contexts.contains(&(x, tried.context.clone()));
     let gone = task.tries.iter().filter(is_valid).map(|tried| {
@@ -290,17 +289,10 @@ fn live_at_once(seen: &Facts) -> BigUint {
     BigUint::from(seen.graph.tasks().map(of).sum::<u64>() + may_come)
 }
 
-fn interruptions_left(seen: &Facts, x: Ix) -> u32 {
-    let most = INTERRUPTIONS_MAX;
-    task_of(seen, x).map_or(0, |task| most.saturating_sub(task.interruptions))
-}
-
 /// The tasks that a planning step may still add, each in every context that it can see.
 fn granted_left(seen: &Facts, x: Ix) -> BigUint {
     let plan = seen.state.atom(seen.graph.id(x)).and_then(|atom| atom.plan());
-    let Some(plan) = plan else {
-        return BigUint::ZERO;
-    };
+    let Some(plan) = plan else { return BigUint::ZERO };
     let grant = plan.grant(&seen.state.objective.constraints);
     let rounds = &seen.graph.vertex(x).contexts * grant.rounds;
     let made = BigUint::from(plan.fragments().count());
@@ -377,9 +369,7 @@ fn attempts_left(seen: &Facts, x: Ix) -> BigUint {
     if let Some(plan) = state.atom(id).and_then(|atom| atom.plan()) {
         return plan_left(seen, x, plan);
     }
-    let Some(task) = state.atom(id).and_then(|atom| atom.task()) else {
-        return BigUint::ZERO;
-    };
+    let Some(task) = state.atom(id).and_then(|atom| atom.task()) else { return BigUint::ZERO };
     let binding = state.bindings.get(id);
     if binding.is_some_and(|binding| binding.is_by_person()) {
         return BigUint::ZERO;

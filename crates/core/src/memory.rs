@@ -52,8 +52,7 @@ pub fn given(book: &LessonBook, world: &World) -> Vec<Lesson> {
         bytes += doc::write_compact(&one.node()).len();
         bytes <= GIVEN_BYTES_MAX
     };
-    let chosen = lessons.into_iter().take(GIVEN_MAX).take_while(is_in);
-    chosen.cloned().collect()
+    lessons.into_iter().take(GIVEN_MAX).take_while(is_in).cloned().collect()
 }
 
 /// Whether a lesson is about a choice of this graph, so that it orders the choices of a group.
@@ -82,9 +81,7 @@ pub fn used(lessons: Vec<Lesson>) -> Option<MemoryUsed> {
 /// Given lessons that spoke against a choice which is solved; of a completed run also those whose approach is in the result.
 pub fn refuted<'s>(state: &'s State, graph: &'s Graph) -> impl Iterator<Item = &'s Lesson> {
     let is_completed = state.run.status == RunStatus::Completed;
-    let against = state.lessons().iter();
-    let against = against.filter(|one| one.kind == LessonKind::MustNot);
-    against.filter(move |one| {
+    state.lessons().iter().filter(|one| one.kind == LessonKind::MustNot).filter(move |one| {
         let choice = one.choice.as_ref();
         let is_in_result = || is_completed && is_an_approach_of_result(state, one);
         choice.is_some_and(|digest| is_solved(state, graph, digest)) || is_in_result()
@@ -107,8 +104,7 @@ pub fn has_erred(state: &State, graph: &Graph) -> bool {
 
 /// Whether every task of such a choice has a result.
 fn is_solved(state: &State, graph: &Graph, digest: &Digest) -> bool {
-    let mut choices = graph.groups().flat_map(|group| &graph.vertex(group).kids);
-    choices.any(|choice| {
+    graph.groups().flat_map(|group| &graph.vertex(group).kids).any(|choice| {
         let is_it = graph.choice_digest(*choice) == *digest;
         let mut tasks = graph.subtree(*choice).into_iter();
         is_it

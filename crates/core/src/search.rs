@@ -273,9 +273,7 @@ impl<'a> SearchWalk<'a> {
         for conflict in conflicts {
             let pairs =
                 conflict.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
-            let Some(pairs) = pairs.collect::<Option<Vec<_>>>() else {
-                continue;
-            };
+            let Some(pairs) = pairs.collect::<Option<Vec<_>>>() else { continue };
             if pairs.is_empty() {
                 return None;
             }
@@ -362,8 +360,7 @@ impl<'a> SearchWalk<'a> {
         let mut others: Vec<&Ix> = kids.iter().filter(|kid| Some(*kid) != preferred).collect();
         // A choice that an earlier run, the law or a probe speaks for comes first, whatever the plan says; else its order counts.
         others.sort_by_cached_key(|kid| self.remembered.rank(self.graph, self.state, **kid));
-        let others = others.into_iter().rev();
-        others.chain(preferred).copied().map(Some).collect()
+        others.into_iter().rev().chain(preferred).copied().map(Some).collect()
     }
 
     /// Collects the new decisions below these live atoms, and returns them.
@@ -412,9 +409,7 @@ impl<'a> SearchWalk<'a> {
     }
 
     fn undo(&mut self, frame: &mut Frame) {
-        let Some(choice) = self.selection.remove(&frame.group) else {
-            return;
-        };
+        let Some(choice) = self.selection.remove(&frame.group) else { return };
         for conflict in self.holding.get(&(frame.group, choice)).into_iter().flatten() {
             self.missing[*conflict] += 1;
         }

@@ -14,25 +14,15 @@ use crate::{
     state::{
         Check, CheckKind, Correction, Leaf, Rating, SideFile,
         check::{CommandLeaf, QualityLeaf},
+        table::words,
     },
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-pub enum Verdict {
-    Pass,
-    Fail,
-    Unknown,
-}
-
-impl Verdict {
-    pub fn word(self) -> &'static str {
-        match self {
-            Verdict::Pass => "pass",
-            Verdict::Fail => "fail",
-            Verdict::Unknown => "unknown",
-        }
+words! {
+    pub enum Verdict {
+        Pass = "pass",
+        Fail = "fail",
+        Unknown = "unknown",
     }
 }
 
@@ -183,15 +173,9 @@ pub fn of_leaf(leaf: &Leaf, seen: &Measurement) -> Verdict {
         }
         (Leaf::File { .. }, MeasurementKind::Files { found, fits }) => decided(*found > 0 && *fits),
         (Leaf::NotFile { .. }, MeasurementKind::Files { found, .. }) => decided(*found == 0),
-        (
-            Leaf::Command(_) | Leaf::NotCommand(_) | Leaf::Quality(_) | Leaf::Assertion(_),
-            MeasurementKind::Files { .. },
-        )
-        | (
-            Leaf::File(_) | Leaf::NotFile(_) | Leaf::Quality(_) | Leaf::Assertion(_),
-            MeasurementKind::Command { .. },
-        )
-        | (Leaf::Newer(_), _) => Verdict::Unknown,
+        (Leaf::Command(_) | Leaf::NotCommand(_), MeasurementKind::Files { .. })
+        | (Leaf::File(_) | Leaf::NotFile(_), MeasurementKind::Command { .. })
+        | (Leaf::Quality(_) | Leaf::Assertion(_) | Leaf::Newer(_), _) => Verdict::Unknown,
     }
 }
 
@@ -207,9 +191,7 @@ fn of_command(
 ) -> Verdict {
     let is_expected = *how == CommandEnd::Exit(leaf.expect_exit);
     let expected = is_expected.then_some(leaf.expect_exit);
-    let Some(code) = how.has_run().or(expected) else {
-        return Verdict::Unknown;
-    };
+    let Some(code) = how.has_run().or(expected) else { return Verdict::Unknown };
     if leaf.number.is_none() && code != leaf.expect_exit {
         return Verdict::Fail;
     }
@@ -220,12 +202,8 @@ fn of_command(
             Some(true) => {}
         }
     }
-    let Some(rule) = &leaf.number else {
-        return Verdict::Pass;
-    };
-    let Some(number) = number else {
-        return Verdict::Unknown;
-    };
+    let Some(rule) = &leaf.number else { return Verdict::Pass };
+    let Some(number) = number else { return Verdict::Unknown };
     // A limit without a value decides nothing.
     match rule.holds(number) {
         Some(holds) => decided(holds && code == leaf.expect_exit),
@@ -253,9 +231,7 @@ impl EvidenceCache {
 
     /// The leaves whose verdict on this deciding basis is another than the warm one on the same tree.
     pub fn disagreed<'c>(&self, check: &'c Check, basis: &Basis) -> Vec<&'c Check> {
-        let Some(tree) = basis.tree().filter(|_| basis.decides()) else {
-            return Vec::new();
-        };
+        let Some(tree) = basis.tree().filter(|_| basis.decides()) else { return Vec::new() };
         let warm = Basis::Warm(tree.clone());
         let differs = |leaf: &&Check| match (self.decided(leaf, basis), self.decided(leaf, &warm)) {
             (Some(verdict), Some(before)) => verdict != before,
@@ -351,13 +327,28 @@ impl<'a> Evaluator<'a> {
     pub fn judge<'c>(&self, check: &'c Check) -> CheckProgress<'c> {
         match &check.kind {
             CheckKind::Leaf(leaf) => self.leaf(check, leaf),
-            CheckKind::All(parts) => {
-                combine(parts.iter().map(|part| self.judge(part)), Verdict::Fail)
-            }
-            CheckKind::Any(parts) => {
-                combine(parts.iter().map(|part| self.judge(part)), Verdict::Pass)
+            CheckKind::All(parts) => self.combine(parts, Verdict::Fail),
+            CheckKind::Any(parts) => self.combine(parts, Verdict::Pass),
+        }
+    }
+
+    /// `decisive` ends it in any position; else the most urgent open leaf counts; else the other verdict.
+    fn combine<'c>(&self, parts: &'c [Check], decisive: Verdict) -> CheckProgress<'c> {
+        let mut open: Option<CheckProgress<'c>> = None;
+        let mut is_unknown = false;
+        for part in parts.iter().map(|part| self.judge(part)) {
+            match part {
+                CheckProgress::Decided(verdict) if verdict == decisive => return part,
+                CheckProgress::Decided(verdict) => is_unknown |= verdict == Verdict::Unknown,
+                _ if open.is_none_or(|open| urgency(&part) < urgency(&open)) => open = Some(part),
+                _ => {}
             }
         }
+        open.unwrap_or(CheckProgress::Decided(match decisive {
+            _ if is_unknown => Verdict::Unknown,
+            Verdict::Fail => Verdict::Pass,
+            Verdict::Pass | Verdict::Unknown => Verdict::Fail,
+        }))
     }
 
     /// A judge that gave no rating however often it was asked decides nothing.
@@ -394,37 +385,6 @@ impl<'a> Evaluator<'a> {
                 Some(_) => CheckProgress::Again(check),
             },
         }
-    }
-}
-
-/// `decisive` ends it in any position; else the most urgent open leaf counts; else the other
-/// verdict.
-fn combine<'c>(
-    parts: impl Iterator<Item = CheckProgress<'c>>,
-    decisive: Verdict,
-) -> CheckProgress<'c> {
-    let mut open: Option<CheckProgress<'c>> = None;
-    let mut is_unknown = false;
-    for part in parts {
-        match part {
-            CheckProgress::Decided(verdict) if verdict == decisive => return part,
-            CheckProgress::Decided(verdict) => is_unknown |= verdict == Verdict::Unknown,
-            CheckProgress::Measure(_)
-            | CheckProgress::Again(_)
-            | CheckProgress::Rate(_)
-            | CheckProgress::Confirm(_) => {
-                let is_first = |open| urgency(&part) < urgency(open);
-                if open.as_ref().is_none_or(is_first) {
-                    open = Some(part);
-                }
-            }
-        }
-    }
-    match open {
-        Some(open) => open,
-        None if is_unknown => CheckProgress::Decided(Verdict::Unknown),
-        None if decisive == Verdict::Fail => CheckProgress::Decided(Verdict::Pass),
-        None => CheckProgress::Decided(Verdict::Fail),
     }
 }
 

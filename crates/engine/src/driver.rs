@@ -213,9 +213,9 @@ impl Loop<'_> {
         } else if self.host.store.is_gone() {
             // Any other failure follows from this one, and a missing state cannot be asked.
             result = Err(self.vanished());
-        } else if let Some(moved) = self.directory_was_moved() {
-            // The lineage's repository moved with it.
-            result = result.map_err(|_| moved);
+        } else if let Err(error @ StoreError::Moved { .. }) = self.host.store.read() {
+            // Another directory has the name of the state's; the lineage's repository moved with it.
+            result = Err(error.into());
         } else if let (Err(failure), None) = (&result, self.early) {
             self.stop_for(failure).await;
         }
@@ -245,7 +245,10 @@ impl Loop<'_> {
                 return Ok(());
             }
             self.reconcile(&desired)?;
-            self.is_going_somewhere(&desired, waits_for)?;
+            let is_at_rest = waits_for == Some(WaitsFor::Backoff);
+            let has_work = !is_at_rest || self.leaving > 0 || !self.pending.is_empty();
+            // Fails if nothing will ever move this run.
+            self.rest.observe(self.world.state.serial, has_work, desired.wake_in_ms)?;
             self.rest();
             let sleep = self.sleep(&desired);
             tokio::select! {
@@ -318,17 +321,6 @@ impl Loop<'_> {
         is_at_rest.then_some(WaitsFor::Backoff)
     }
 
-    /// Fails if nothing will ever move this run.
-    fn is_going_somewhere(
-        &mut self,
-        desired: &DesiredWork,
-        waits_for: Option<WaitsFor>,
-    ) -> Result<(), Failure> {
-        let is_at_rest = waits_for == Some(WaitsFor::Backoff);
-        let has_work = !is_at_rest || self.leaving > 0 || !self.pending.is_empty();
-        self.rest.observe(self.world.state.serial, has_work, desired.wake_in_ms)
-    }
-
     fn sleep(&self, desired: &DesiredWork) -> Duration {
         let left_ms = self.disk_wait.left_ms().filter(|left_ms| *left_ms > 0);
         let wakes_ms = [desired.wake_in_ms, self.recording.left_ms()];
@@ -340,18 +332,13 @@ impl Loop<'_> {
 
     fn take(&mut self, done: Option<FinishedWork>) -> Result<(), Failure> {
         let Some(done) = done else { return Ok(()) };
-        let is_wanted = self
-            .running
-            .get(&done.key)
-            .is_some_and(|running| running.generation == done.generation);
-        if is_wanted {
-            self.running.remove(&done.key);
-        } else {
+        let running = self.running.get(&done.key);
+        if running.is_none_or(|running| running.generation != done.generation) {
             self.leaving = self.leaving.saturating_sub(1);
             return Ok(());
         }
-        let notes = self.host.executor.notes();
-        notes.iter().for_each(|note| (self.observer.on_note)(note));
+        self.running.remove(&done.key);
+        self.host.executor.notes().iter().for_each(|note| (self.observer.on_note)(note));
         if let Some(event) = done.result? {
             self.has_worked();
             self.pending.push_back(event);
@@ -388,9 +375,7 @@ impl Loop<'_> {
         let (mut lap, mut most) = (self.lap(), together::INPUTS_MAX);
         loop {
             let stepped = self.step_all(inputs, &mut lap, most)?;
-            let Some(together::Together { next, taken }) = stepped else {
-                return Ok(true);
-            };
+            let Some(together::Together { next, taken }) = stepped else { return Ok(true) };
             self.obey(&next);
             self.wait_for_lock().await?;
             match self.commit(&next)? {
@@ -409,7 +394,8 @@ impl Loop<'_> {
                     if !self.sync().await? {
                         return Ok(false);
                     }
-                    lap.starts_anew(&*self.host.clock);
+                    // The step that is made again has a later time than that commit.
+                    lap.now = self.host.clock.now();
                 }
                 // Some of them may fit.
                 CommitOutcome::NoRoom(_) if taken > 1 => most = 1,

@@ -113,9 +113,7 @@ impl Git {
     ) -> Result<Option<Self>, GitError> {
         let theirs: Env = std::env::vars_os().collect();
         let dir = dir.canonicalize().map_err(GitError::io(dir))?;
-        let Some(top) = files::top_of(&dir) else {
-            return Ok(None);
-        };
+        let Some(top) = files::top_of(&dir) else { return Ok(None) };
         let opened = || {
             let mut opened = OPENED.lock().unwrap_or_else(PoisonError::into_inner);
             opened.retain(|known| known.age.passed_ms() < OPENED_FOR_MS);
@@ -153,9 +151,7 @@ impl Git {
             return Ok(None);
         }
         let host = GitHost::read(programs, &dir, theirs)?;
-        let Some([git_dir, common_dir, top]) = locate(&host, &dir)? else {
-            return Ok(None);
-        };
+        let Some([git_dir, common_dir, top]) = locate(&host, &dir)? else { return Ok(None) };
         let common_dir = common_dir.canonicalize().map_err(GitError::io(common_dir))?;
         Ok(Some(Self(Arc::new(Repository {
             host,
@@ -212,26 +208,17 @@ pub fn version(dir: &Path) -> Result<(u32, u32), GitError> {
 }
 
 fn locate(host: &GitHost, dir: &Path) -> Result<Option<[PathBuf; 3]>, GitError> {
-    let args = [
-        "rev-parse",
-        "--path-format=absolute",
-        "--is-bare-repository",
-        "--is-inside-work-tree",
-        "--git-dir",
-        "--git-common-dir",
-        "--show-toplevel",
-    ];
-    let ran = host.run(dir, args.map(Into::into).to_vec(), Vec::new(), None)?;
+    let args = "rev-parse --path-format=absolute --is-bare-repository --is-inside-work-tree --git-dir \
+                --git-common-dir --show-toplevel";
+    let ran = host.run(dir, args.split(' ').map(Into::into).collect(), Vec::new(), None)?;
     if ran.stdout.starts_with(b"true\nfalse\n") {
-        let dir = dir.to_owned();
-        return Err(GitError::Bare { dir });
+        return Err(GitError::Bare { dir: dir.to_owned() });
     }
     if ran.stdout.starts_with(b"false\nfalse\n") {
         return Ok(None);
     }
     if !ran.status.success() {
-        let stderr = String::from_utf8_lossy(&ran.stderr);
-        return if stderr.contains("not a git repository (or any") {
+        return if String::from_utf8_lossy(&ran.stderr).contains("not a git repository (or any") {
             Ok(None)
         } else {
             Err(call::failed("rev-parse", &ran))

@@ -115,9 +115,7 @@ impl Globs {
                 set.add(glob.map_err(|error| bad(pattern, &error))?);
             }
         }
-        let built = set.build();
-        let set = built.map_err(|error| bad(&patterns.join(" "), &error))?;
-        Ok(Self(set))
+        Ok(Self(set.build().map_err(|error| bad(&patterns.join(" "), &error))?))
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -126,8 +124,7 @@ impl Globs {
 
     /// `path` is relative to the repository's top, in which the project lies at `prefix`.
     pub(super) fn is_match(&self, path: &Path, prefix: &Path) -> bool {
-        let in_project = path.strip_prefix(prefix);
-        self.0.is_match(path) || in_project.is_ok_and(|path| self.0.is_match(path))
+        self.0.is_match(path) || path.strip_prefix(prefix).is_ok_and(|path| self.0.is_match(path))
     }
 }
 
@@ -150,8 +147,7 @@ pub fn unmatched(project: &Path, constraints: &Constraints) -> Vec<UnmatchedPatt
             at: "/setup/run".to_owned(),
             pattern,
         });
-        let in_place = all.into_iter().chain(setup);
-        return in_place.map(|one| one.with(Unmatched::InPlace)).collect();
+        return all.into_iter().chain(setup).map(|one| one.with(Unmatched::InPlace)).collect();
     }
     let top = files::top_of(project).unwrap_or(project);
     let prefix = project.strip_prefix(top).unwrap_or(Path::new(""));
@@ -239,18 +235,14 @@ fn nearest(pattern: &str, paths: &[&str]) -> Option<String> {
     let whole = fixed.join("/");
     let all = || paths.iter().copied();
     let of_name = || {
-        let name = fixed.last()?;
-        let same = suggest(name, all().map(name_of))?;
+        let same = suggest(fixed.last()?, all().map(name_of))?;
         all().find(|path| name_of(path) == same)
     };
     let above = || {
-        let above = Path::new(&whole).ancestors().skip(1);
-        let above = above.map(|dir| dir.display().to_string());
-        let mut above = above.filter(|dir| !dir.is_empty());
-        above.find_map(|dir| all().find(|path| *path == dir))
+        let above = Path::new(&whole).ancestors().skip(1).map(|dir| dir.display().to_string());
+        above.filter(|dir| !dir.is_empty()).find_map(|dir| all().find(|path| *path == dir))
     };
-    let found = suggest(&whole, all()).or_else(of_name).or_else(above)?;
-    Some(found.to_owned())
+    Some(suggest(&whole, all()).or_else(of_name).or_else(above)?.to_owned())
 }
 
 fn name_of(path: &str) -> &str {
@@ -315,8 +307,7 @@ impl SizeCount {
     fn add(&mut self, path: &Path, bytes: u64) {
         self.files += 1;
         self.bytes = self.bytes.saturating_add(bytes);
-        let first = path.iter().next().unwrap_or_default().to_owned();
-        let part = self.parts.entry(first).or_default();
+        let part = self.parts.entry(path.iter().next().unwrap_or_default().to_owned()).or_default();
         *part = (part.0 + 1, part.1.saturating_add(bytes));
     }
 

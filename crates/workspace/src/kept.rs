@@ -29,9 +29,7 @@ pub(super) fn matching(
     let (mut found, mut open, mut looked) = (Vec::new(), within.to_vec(), 0);
     while let Some(path) = open.pop() {
         looked += 1;
-        let Ok(meta) = root.join(&path).symlink_metadata() else {
-            continue;
-        };
+        let Ok(meta) = root.join(&path).symlink_metadata() else { continue };
         let is_inside = !path.as_os_str().is_empty();
         if is_inside && globs.is_match(&path, prefix) {
             if meta.is_dir() || meta.is_file() {
@@ -60,8 +58,7 @@ pub(super) fn put_aside(root: &Path, aside: &Path, paths: &[PathBuf]) -> Result<
 pub(super) fn first_missing(root: &Path, path: &Path) -> Option<PathBuf> {
     let parts = path.ancestors().filter(|part| !part.as_os_str().is_empty());
     let missing = parts.take_while(|part| root.join(part).symlink_metadata().is_err());
-    let topmost = missing.last().filter(|_| has_own_parent(root, path));
-    topmost.map(Path::to_owned)
+    missing.last().filter(|_| has_own_parent(root, path)).map(Path::to_owned)
 }
 
 /// Moves one path back, if its place is free.
@@ -82,8 +79,7 @@ pub(super) fn make_parent(path: &Path) -> Result<()> {
 
 /// Whether no directory above a path of a tree is a link.
 pub(super) fn has_own_parent(root: &Path, path: &Path) -> bool {
-    let above = path.ancestors().skip(1);
-    above.filter(|dir| !dir.as_os_str().is_empty()).all(|dir| {
+    path.ancestors().skip(1).filter(|dir| !dir.as_os_str().is_empty()).all(|dir| {
         let meta = root.join(dir).symlink_metadata();
         meta.map_or_else(|error| error.kind() == io::ErrorKind::NotFound, |meta| meta.is_dir())
     })

@@ -70,7 +70,11 @@ pub fn leftovers(at: &StatePlace, cache: Option<&Path>) -> Result<Vec<Leftover>>
     let mut all: Vec<Leftover> = look.found.into_values().collect();
     all.retain(|one| !one.left.is_empty());
     for one in &mut all {
-        one.bytes = one.left.iter().map(bytes_of).sum();
+        let bytes = |left: &LeftoverPlace| match left {
+            LeftoverPlace::Trees(dir) | LeftoverPlace::Repository(dir) => bytes_below(dir),
+            LeftoverPlace::References(_) => 0,
+        };
+        one.bytes = one.left.iter().map(bytes).sum();
     }
     Ok(all)
 }
@@ -133,8 +137,7 @@ impl<'a> LeftoverScan<'a> {
             let (project, state) = places::noted(&dir);
             let Some(project) = project else { continue };
             let states: Vec<&Path> = state.as_deref().into_iter().collect();
-            let there = lineages_of(&project, &states);
-            let is_there = there.is_none_or(|names| names.contains(&name));
+            let is_there = lineages_of(&project, &states).is_none_or(|names| names.contains(&name));
             let place = StatePlace::at(&project, state.as_deref());
             let repository = place.repositories().join(&name);
             let standing = (is_there || self.is_in_place(&name)).then_some(place);
@@ -147,7 +150,7 @@ impl<'a> LeftoverScan<'a> {
             }
             // Another project's files are not compared here: they need not be as its result was applied.
             let is_elsewhere = project != self.at.project && repository.is_dir();
-            let saved_state = saved_state(&dir);
+            let saved_state = entries_of_files(&dir).find(|path| places::is_saved_state(path));
             let one = self.add(&name, LeftoverPlace::Trees(dir));
             one.is_unapplied |=
                 is_elsewhere && standing.is_none() && !is_noted_applied(&repository, &name);
@@ -170,9 +173,7 @@ impl<'a> LeftoverScan<'a> {
     }
 
     fn in_repository(&mut self) -> Result<()> {
-        let Some(person) = self.person.clone() else {
-            return Ok(());
-        };
+        let Some(person) = self.person.clone() else { return Ok(()) };
         for (reference, _) in person.refs("refs/descent/")? {
             let name = reference.split('/').nth(2).unwrap_or_default().to_owned();
             if !name.is_empty() && !self.is_in_place(&name) {
@@ -194,9 +195,7 @@ fn is_noted_applied(repository: &Path, name: &str) -> bool {
 /// Whether the run of the state has ended with its result applied, and no loop is at work.
 fn has_ended_applied(place: &StatePlace, name: &str) -> bool {
     let mut store = Store::open(place.clone());
-    let Ok(loaded) = store.read() else {
-        return false;
-    };
+    let Ok(loaded) = store.read() else { return false };
     let (state, run) = (&loaded.state, &loaded.state.run);
     let has_ended = run.status != RunStatus::Aligned && !run.status.is_active();
     let applied = places::applied(place, &state.lineage);
@@ -209,8 +208,7 @@ fn has_ended_applied(place: &StatePlace, name: &str) -> bool {
 
 /// The lineages of the states in a project, and of those elsewhere; `None` if one cannot be read.
 fn lineages_of(project: &Path, more: &[&Path]) -> Option<BTreeSet<String>> {
-    let entries = entries_of_files(&project.join(".descent"));
-    let states = entries.filter(|path| {
+    let states = entries_of_files(&project.join(".descent")).filter(|path| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         name.ends_with(".json") && !name.ends_with(".schema.json")
     });
@@ -236,13 +234,9 @@ fn lineage_in(state: &Path) -> Option<String> {
     struct InternalLineage {
         lineage: String,
     }
-    let bytes = descent_store::read_bytes(state).ok()?;
-    let named: LineageOnly = serde_json::from_slice(&bytes).ok()?;
+    let named: LineageOnly =
+        serde_json::from_slice(&descent_store::read_bytes(state).ok()?).ok()?;
     Some(places::name(&named.internal.lineage))
-}
-
-fn saved_state(place: &Path) -> Option<PathBuf> {
-    entries_of_files(place).find(|path| places::is_saved_state(path))
 }
 
 fn entries(dir: &Path) -> Vec<(String, PathBuf)> {
@@ -261,8 +255,7 @@ fn entries_of_files(dir: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 fn tree_places(cache: &Path) -> Vec<(String, PathBuf)> {
     let of_attempts = entries(cache).into_iter().filter(|(name, _)| name != "checks");
     let places = of_attempts.flat_map(|(name, dir)| {
-        let places = entries(&dir).into_iter();
-        places.map(move |(_, place)| (name.clone(), place))
+        entries(&dir).into_iter().map(move |(_, place)| (name.clone(), place))
     });
     let of_checks = entries(&cache.join("checks")).into_iter();
     let of_checks = of_checks.filter_map(|(_, dir)| Some((places::lineage_of_checks(&dir)?, dir)));
@@ -274,13 +267,6 @@ pub fn bytes_of_trees(project: &Path, cache: &Path) -> u64 {
     let is_its = |dir: &PathBuf| places::noted(dir).0.as_deref() == Some(project);
     let places = tree_places(cache).into_iter().map(|(_, dir)| dir).filter(is_its);
     places.map(|dir| bytes_below(&dir)).fold(0, u64::saturating_add)
-}
-
-fn bytes_of(left: &LeftoverPlace) -> u64 {
-    match left {
-        LeftoverPlace::Trees(dir) | LeftoverPlace::Repository(dir) => bytes_below(dir),
-        LeftoverPlace::References(_) => 0,
-    }
 }
 
 /// The bytes on the disk, as far as they can be counted.

@@ -125,14 +125,10 @@ impl Workspaces {
         let project = places::real_project(at)?;
         let trees = match constraints.workspace() {
             Workspace::Shared => None,
-            apart => {
+            Workspace::Git | Workspace::Shadow => {
                 let cache = cache.as_ref().ok_or(WorkspaceError::NoHome)?;
                 globs::check(constraints)?;
-                let open = match apart {
-                    Workspace::Shadow => Worktrees::open_private,
-                    Workspace::Git | Workspace::Shared => Worktrees::open,
-                };
-                Some(Arc::new(open(programs, cache, at, lineage, constraints)?))
+                Some(Arc::new(Worktrees::open(programs, cache, at, lineage, constraints)?))
             }
         };
         Ok(Self {
@@ -191,15 +187,17 @@ impl Workspaces {
         base: Option<&CommitId>,
         warmth: Warmth,
     ) -> Result<WorkDir> {
-        match self.trees() {
-            Some(trees) => trees.for_attempt(slot, base, warmth),
-            None => Ok(self.in_place()),
-        }
+        self.work_in(|trees| trees.for_attempt(slot, base, warmth))
+    }
+
+    /// A directory of the trees. In place it is never new: `setup` is for workspaces, and people set up their own directory.
+    fn work_in(&self, of: impl FnOnce(&Worktrees) -> Result<WorkDir>) -> Result<WorkDir> {
+        self.trees().map_or_else(|| Ok(WorkDir::ready(self.project.clone())), of)
     }
 
     /// The tree of a slot as its last attempt left it.
     pub fn as_left(&self, slot: usize) -> Result<WorkDir> {
-        self.trees().map_or_else(|| Ok(self.in_place()), |trees| trees.as_left(slot))
+        self.work_in(|trees| trees.as_left(slot))
     }
 
     /// Whether a slot has the very tree that its last attempt was given, so that its agent can go on there. Another one in
@@ -217,15 +215,7 @@ impl Workspaces {
         commit: Option<&CommitId>,
         warmth: Warmth,
     ) -> Result<WorkDir> {
-        match self.trees() {
-            Some(trees) => trees.for_checks(which, commit, warmth),
-            None => Ok(self.in_place()),
-        }
-    }
-
-    /// Never new: `setup` is for workspaces, and people set up their own directory.
-    fn in_place(&self) -> WorkDir {
-        WorkDir::ready(self.project.clone())
+        self.work_in(|trees| trees.for_checks(which, commit, warmth))
     }
 
     /// The place of the result as files.
@@ -249,8 +239,6 @@ impl Workspaces {
         Ok(path)
     }
 }
-
-// The files that say which packages a `setup` installs.
 
 /// Files that say what a package manager installs.
 pub const LOCK_FILES: [&str; 12] = [
@@ -297,8 +285,7 @@ const SUBJECT_CHARS_MAX: usize = 72;
 /// always gives the same commit.
 pub fn time_of(text: &str) -> UnixMillis {
     let time = text.parse::<jiff::Timestamp>().ok();
-    let time_ms = time.and_then(|time| u64::try_from(time.as_millisecond()).ok());
-    UnixMillis(time_ms.unwrap_or_default())
+    UnixMillis(time.and_then(|time| u64::try_from(time.as_millisecond()).ok()).unwrap_or_default())
 }
 
 /// The message of an atom's commit: its description (else its id), and a trailer that names it.

@@ -72,8 +72,7 @@ pub(super) fn is_saved_state(path: &Path) -> bool {
 }
 
 fn hex(bytes: &[u8]) -> String {
-    let digest = Digest::sha256(bytes);
-    digest.as_str().trim_start_matches("sha256:").to_owned()
+    Digest::sha256(bytes).as_str().trim_start_matches("sha256:").to_owned()
 }
 
 /// Makes a directory for this person alone, since a workspace holds what the project holds.
@@ -179,8 +178,7 @@ pub(super) fn checks_of(cache: &Path, place: &Path, lineage: &Lineage) -> Result
 
 /// The lineage of such a directory, by the name of its directories.
 pub(super) fn lineage_of_checks(dir: &Path) -> Option<String> {
-    let bytes = files::read(&dir.join(LINEAGE), NOTE_BYTES_MAX).ok()?;
-    String::from_utf8(bytes).ok()
+    String::from_utf8(files::read(&dir.join(LINEAGE), NOTE_BYTES_MAX).ok()?).ok()
 }
 
 /// The directories of the lineage whose project is gone.
@@ -266,14 +264,12 @@ pub fn applied(at: &StatePlace, lineage: &Lineage) -> Option<CommitId> {
 
 /// The commit that a file names, as a reference of git does.
 pub(super) fn noted_commit(file: &Path) -> Option<CommitId> {
-    let text = String::from_utf8(files::read(file, NOTE_BYTES_MAX).ok()?).ok()?;
-    Some(CommitId::new(text.trim_end()))
+    Some(CommitId::new(String::from_utf8(files::read(file, NOTE_BYTES_MAX).ok()?).ok()?.trim_end()))
 }
 
 /// Beside the objects of the result: it goes where they go.
 fn applied_note(at: &StatePlace, lineage: &Lineage) -> PathBuf {
-    let repository = at.repositories().join(name(lineage.as_str()));
-    repository.join(APPLIED)
+    at.repositories().join(name(lineage.as_str())).join(APPLIED)
 }
 
 /// The place at which `deliver` puts the result, if it did, and the reference that follows it: known without asking
@@ -283,8 +279,7 @@ pub fn result_of(
     lineage: &Lineage,
     kind: Workspace,
 ) -> Option<(Option<PathBuf>, String)> {
-    let cache = cache_dir()?;
-    let result = place_in(&cache, project, lineage).join("result");
+    let result = place_in(&cache_dir()?, project, lineage).join("result");
     let top = match kind {
         Workspace::Shadow => Some(project),
         Workspace::Git | Workspace::Shared => files::top_of(project),

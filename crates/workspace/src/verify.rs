@@ -167,9 +167,7 @@ async fn search(
     pattern: Option<Pattern>,
     number: Option<Pattern>,
 ) -> (Option<bool>, Option<f64>) {
-    let Some(stdout) = stdout.filter(|whole| !whole.truncated) else {
-        return (None, None);
-    };
+    let Some(stdout) = stdout.filter(|whole| !whole.truncated) else { return (None, None) };
     let look = move || {
         let shown = without_escapes(&stdout.bytes);
         // A check may be about the colours.
@@ -211,8 +209,7 @@ impl Pattern {
     /// no number.
     fn sum(&self, bytes: &[u8]) -> Option<f64> {
         let bytes = with_lf(bytes);
-        let found = self.0.captures_iter(&bytes);
-        let found = found.filter_map(|captures| captures.get(1));
+        let found = self.0.captures_iter(&bytes).filter_map(|captures| captures.get(1));
         let numbers = found.map(|found| number(found.as_bytes()));
         let sum = numbers.reduce(|sum, next| Some(sum? + next?))??;
         sum.is_finite().then_some(sum)

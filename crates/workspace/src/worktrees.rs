@@ -27,7 +27,7 @@ use std::{
 
 use descent_core::{
     id::{CommitId, Lineage, TreeId},
-    state::{Constraints, StartedFrom, WarmUse},
+    state::{Constraints, StartedFrom, WarmUse, Workspace},
 };
 
 use super::{
@@ -67,9 +67,9 @@ pub struct Worktrees {
     keeps: Vec<String>,
     /// Whether trees begin with build state.
     is_warm: bool,
-    /// Bytes that are copied at most where copies share no blocks.
     /// Attempts side by side.
     slots: u32,
+    /// Bytes that are copied at most where copies share no blocks.
     copy_bytes_max: u64,
     warm: Arc<WarmKnowledge>,
     notes: Arc<Mutex<Vec<String>>>,
@@ -84,41 +84,32 @@ impl Worktrees {
         constraints: &Constraints,
     ) -> Result<Self> {
         let project = places::real_project(at)?;
-        let not_in_one = || WorkspaceError::NotARepository { project: project.clone() };
-        let person = Git::open_on(programs, &project)?.ok_or_else(not_in_one)?;
-        let top = person.top().to_owned();
-        if person.head()?.commit.is_none() {
-            return Err(GitError::NoCommits { top }.into());
-        }
-        let prefix = project.strip_prefix(&top).unwrap_or(Path::new(""));
+        let is_private = constraints.workspace() == Workspace::Shadow;
+        let person = if is_private { None } else { Some(person_of(&programs, &project)?) };
         let place = places::place_in(cache, &project, lineage);
         places::make_below(cache, &place)?;
-        let git = person.lineage(&places::repository_of(at, lineage)?)?;
-        // If its .git is gone, git finds a repository around it, in which all paths are others.
-        if !places::keeps_prefix(git.common_dir(), prefix).map_err(WorkspaceError::io(&top))? {
-            return Err(WorkspaceError::OtherRepository { project, top });
-        }
-        let prefix = prefix.to_owned();
-        let mut trees = Self::of(git, place, project, at, lineage, constraints)?;
-        trees.prefix = prefix;
-        Ok(trees)
-    }
-
-    /// With the project at the top of the repository's working tree.
-    fn of(
-        git: Git,
-        cache: PathBuf,
-        project: PathBuf,
-        at: &StatePlace,
-        lineage: &Lineage,
-        constraints: &Constraints,
-    ) -> Result<Self> {
-        places::note(&cache, &project, &at.state).map_err(WorkspaceError::io(&cache))?;
+        let repository = places::repository_of(at, lineage)?;
+        let mut prefix = PathBuf::new();
+        let git = match &person {
+            None => Git::private(programs, &repository, &project)?,
+            Some(person) => {
+                let top = person.top().to_owned();
+                prefix = project.strip_prefix(&top).map(Path::to_owned).unwrap_or_default();
+                let git = person.lineage(&repository)?;
+                let is_kept = places::keeps_prefix(git.common_dir(), &prefix);
+                // If its .git is gone, git finds a repository around it, in which all paths are others.
+                if !is_kept.map_err(WorkspaceError::io(&top))? {
+                    return Err(WorkspaceError::OtherRepository { project, top });
+                }
+                git
+            }
+        };
+        places::note(&place, &project, &at.state).map_err(WorkspaceError::io(&place))?;
         Ok(Self {
             git,
-            is_private: false,
-            prefix: PathBuf::new(),
-            cache,
+            is_private,
+            prefix,
+            cache: place,
             lineage: lineage.clone(),
             refs: places::refs_of(lineage),
             links: globs::read_links(&constraints.link)?,
@@ -154,14 +145,12 @@ impl Worktrees {
     /// Notes for a person on the last snapshot and on attempts since: files that were left out, or taken against
     /// expectation.
     pub fn notes(&self) -> Vec<String> {
-        let notes = self.notes.lock();
-        notes.map(|notes| notes.clone()).unwrap_or_default()
+        self.notes.lock().map(|notes| notes.clone()).unwrap_or_default()
     }
 
     /// The same; they are not given again.
     pub fn take_notes(&self) -> Vec<String> {
-        let notes = self.notes.lock();
-        notes.map(|mut notes| std::mem::take(&mut *notes)).unwrap_or_default()
+        self.notes.lock().map(|mut notes| std::mem::take(&mut *notes)).unwrap_or_default()
     }
 
     pub fn note(&self, notes: impl IntoIterator<Item = String>) {
@@ -174,8 +163,7 @@ impl Worktrees {
     /// as one.
     pub fn ignored(&self, which: Option<Checkout>) -> Result<Vec<String>> {
         let root = which.map(|which| self.checks(which)).transpose()?;
-        let found = self.git.ignored(root.as_deref())?.into_iter();
-        let inside = found.filter_map(|path| {
+        let inside = self.git.ignored(root.as_deref())?.into_iter().filter_map(|path| {
             let path = path.strip_prefix(&self.prefix).ok()?.to_str()?;
             (!path.is_empty()).then(|| path.to_owned())
         });
@@ -196,10 +184,7 @@ impl Worktrees {
 
     /// The number of paths in the working tree that are in no commit yet.
     pub fn uncommitted(&self) -> Result<usize> {
-        if self.is_private {
-            return Ok(0);
-        }
-        Ok(self.git.uncommitted()?)
+        if self.is_private { Ok(0) } else { Ok(self.git.uncommitted()?) }
     }
 
     pub(super) fn cache(&self) -> &Path {
@@ -244,8 +229,7 @@ impl Worktrees {
     }
 
     pub fn as_left(&self, slot: usize) -> Result<WorkDir> {
-        let path = places::own_dir(&self.slot(slot), &self.prefix)?;
-        Ok(WorkDir::ready(path))
+        Ok(WorkDir::ready(places::own_dir(&self.slot(slot), &self.prefix)?))
     }
 
     pub fn is_as_given(&self, slot: usize) -> bool {
@@ -263,7 +247,8 @@ impl Worktrees {
         for place in places::abandoned(&self.cache) {
             self.git.remove_worktrees(&place)?;
         }
-        self.tidy_checks()
+        let gone = places::abandoned_checks(self.whole_cache(), &self.lineage);
+        gone.iter().try_for_each(|dir| kept::remove(dir))
     }
 
     /// Brings a tree to a commit; gives the project's path in it.
@@ -318,24 +303,17 @@ impl Worktrees {
     }
 }
 
-impl Worktrees {
-    pub(super) fn open_private(
-        programs: Arc<dyn Programs>,
-        cache: &Path,
-        at: &StatePlace,
-        lineage: &Lineage,
-        constraints: &Constraints,
-    ) -> Result<Self> {
-        let project = places::real_project(at)?;
-        let place = places::place_in(cache, &project, lineage);
-        places::make_below(cache, &place)?;
-        let repository = places::repository_of(at, lineage)?;
-        let git = Git::private(programs, &repository, &project)?;
-        let mut trees = Self::of(git, place, project, at, lineage, constraints)?;
-        trees.is_private = true;
-        Ok(trees)
+/// The person's repository around a project; it has commits.
+fn person_of(programs: &Arc<dyn Programs>, project: &Path) -> Result<Git> {
+    let not_in_one = || WorkspaceError::NotARepository { project: project.to_owned() };
+    let person = Git::open_on(Arc::clone(programs), project)?.ok_or_else(not_in_one)?;
+    if person.head()?.commit.is_none() {
+        return Err(GitError::NoCommits { top: person.top().to_owned() }.into());
     }
+    Ok(person)
+}
 
+impl Worktrees {
     /// Takes the start of the run again; returns whether it is the same.
     pub fn remake_start(&self, start: &StartedFrom) -> Result<bool> {
         let again = self.snapshot()?;
@@ -361,8 +339,7 @@ impl Worktrees {
 
     /// Paths in the directory that are no part of the work; in a home directory that includes our own cache.
     fn left_out(&self) -> Vec<PathBuf> {
-        let cache = self.whole_cache().strip_prefix(&self.project);
-        let cache = cache.ok().map(Path::to_owned);
+        let cache = self.whole_cache().strip_prefix(&self.project).ok().map(Path::to_owned);
         self.links.iter().cloned().chain(cache).collect()
     }
 }

@@ -182,9 +182,7 @@ impl AcpTalk<'_> {
         modes: Option<SessionModeState>,
         options: Option<Vec<SessionConfigOption>>,
     ) -> Result<(), Error> {
-        let Some(wanted) = &self.mode else {
-            return Ok(());
-        };
+        let Some(wanted) = &self.mode else { return Ok(()) };
         let mut listed = modes.iter().flat_map(|modes| &modes.available_modes);
         if listed.any(|mode| mode.id.to_string() == *wanted) {
             let request = SetSessionModeRequest::new(session.clone(), wanted.clone());
@@ -207,9 +205,7 @@ impl AcpTalk<'_> {
 
 /// The value of an option that is a choice with that name.
 fn value_of(option: &SessionConfigOption, wanted: &str) -> Option<SessionConfigValueId> {
-    let SessionConfigKind::Select(select) = &option.kind else {
-        return None;
-    };
+    let SessionConfigKind::Select(select) = &option.kind else { return None };
     let values: Vec<&SessionConfigSelectOption> = match &select.options {
         SessionConfigSelectOptions::Ungrouped(plain) => plain.iter().collect(),
         SessionConfigSelectOptions::Grouped(groups) => {
@@ -217,8 +213,7 @@ fn value_of(option: &SessionConfigOption, wanted: &str) -> Option<SessionConfigV
         }
         _ => return None,
     };
-    let value = values.into_iter().find(|value| value.value.to_string() == wanted)?;
-    Some(value.value.clone())
+    Some(values.into_iter().find(|value| value.value.to_string() == wanted)?.value.clone())
 }
 
 /// One JSON message a line, of limited length.
@@ -285,8 +280,7 @@ fn update(update: SessionUpdate, heard: &mut HeardSoFar) {
     match update {
         SessionUpdate::AgentMessageChunk(chunk) => {
             if let ContentBlock::Text(text) = chunk.content {
-                let message = chunk.message_id.map(|id| id.to_string());
-                heard.part(message.as_deref(), &text.text);
+                heard.part(chunk.message_id.map(|id| id.to_string()).as_deref(), &text.text);
             }
         }
         SessionUpdate::AgentThoughtChunk(_) => heard.thought(),

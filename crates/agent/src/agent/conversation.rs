@@ -17,11 +17,10 @@ use super::{
     answer::Repairs,
     completed,
     directory::{Inputs, SessionRecord},
-    environment,
     headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
     heard::{EarlierUsage, Heard, HeardSoFar},
-    report, shell,
-    talk::{TalkLimits, Talked, talk},
+    job, not_started, report, shell,
+    talk::{Talked, talk},
 };
 use crate::config::{
     agent_table::{Acp, Dialect, Headless},
@@ -77,16 +76,9 @@ pub(super) async fn made(
         let talked = match started.talk(turn, &mut repairs).await {
             Ok(Some(talked)) => talked,
             Ok(None) => return Ok(None),
-            Err(SpawnError::Log { path, source }) => {
-                return Err(AgentError::Unwritable { path, source });
-            }
-            Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
             // Its workspace went after it was looked at.
             Err(SpawnError::NoDirectory(_)) if is_going_on => return Err(AgentError::NoSession),
-            Err(error) => {
-                let how = CommandEnd::NotRun(format!("{error} ({})", error.hint()));
-                return Ok(Some(Outcome::ended(how, 0)));
-            }
+            Err(error) => return Ok(Some(Outcome::ended(not_started(error)?, 0))),
         };
         if is_going_on && heard.with(|heard| heard.is_session_unknown()) {
             return Err(AgentError::NoSession);
@@ -145,8 +137,7 @@ impl TalkingAgent {
         if !is_missing {
             return None;
         }
-        let install = self.agent.preset.map(|preset| &*preset.install);
-        Some(shell::missing(cwd, program, install))
+        Some(shell::missing(cwd, program, self.agent.preset.map(|preset| &*preset.install)))
     }
 
     fn dialect(&self) -> Option<Dialect> {
@@ -233,14 +224,9 @@ impl Started<'_> {
         job: Job,
         conversation: impl super::talk::Conversation,
     ) -> Result<Option<Talked>, SpawnError> {
-        let limits = &self.agent.agent.limits;
-        let limits = TalkLimits {
-            first_event: limits.first_event,
-            idle: limits.idle,
-            total: (self.attempt.context.timeout + self.paused)
-                .saturating_sub(self.since.elapsed()),
-            after_result: limits.after_result,
-        };
+        let total = self.attempt.context.timeout + self.paused;
+        let job = Job { timeout: total.saturating_sub(self.since.elapsed()), ..job };
+        let limits = self.agent.agent.limits;
         // Without that file a sweep still finds the job by its mark.
         let note = |started: &JobRecord| drop(self.inputs.note_started(started));
         let programs = self.attempt.context.programs;
@@ -257,20 +243,10 @@ impl Started<'_> {
 
     /// The process of an agent. Its standard error goes to the log.
     fn process(&self, argv: &[String]) -> Job {
-        let context = &self.attempt.context;
         let quoted = shlex::try_join(argv.iter().map(String::as_str));
-        Job {
-            // An argument with a zero byte cannot be passed on; the start reports it.
-            command: format!("exec {}", quoted.unwrap_or_else(|_| argv.join(" "))),
-            cwd: context.cwd.clone(),
-            env: environment(self.attempt, self.inputs, &self.agent.env),
-            timeout: context.timeout,
-            mark: context.mark.clone(),
-            input: None,
-            whole_stdout_bytes_max: 0,
-            log: Some(context.dir.join("errors.log")),
-            reach: self.inputs.reach(),
-        }
+        // An argument with a zero byte cannot be passed on; the start reports it.
+        let command = format!("exec {}", quoted.unwrap_or_else(|_| argv.join(" ")));
+        job(self.attempt, self.inputs, command, &self.agent.env, "errors.log")
     }
 
     fn keep_session(&self, session: &str) {
@@ -306,7 +282,10 @@ pub(super) fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_s
         heard.end = Some(AgentEnd::Protocol(CommandEnd::Signal(signal).text()));
         return;
     }
-    let words = telling_line(&stderr).or_else(|| talked.result.output.last_line());
+    // The last line that speaks of an error: advice may follow it.
+    let mut lines = stderr.lines().rev().map(str::trim);
+    let telling = lines.find(|line| line.to_lowercase().contains("error")).map(str::to_owned);
+    let words = telling.or_else(|| talked.result.output.last_line());
     let words = format!("it ended without a result: {}", words.unwrap_or_default());
     heard.end = Some(match super::trouble::of_error(None, &stderr) {
         // A warning may speak of a network, too.
@@ -314,13 +293,6 @@ pub(super) fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_s
         AgentEnd::Protocol(_) => AgentEnd::Protocol(words.trim_end_matches(": ").to_owned()),
         trouble => trouble,
     });
-}
-
-/// The last line that speaks of an error: advice may follow it.
-fn telling_line(text: &str) -> Option<String> {
-    let mut lines = text.lines().rev().map(str::trim);
-    let line = lines.find(|line| line.to_lowercase().contains("error"))?;
-    Some(line.to_owned())
 }
 
 /// The outcome of all that was heard.
@@ -332,8 +304,7 @@ pub(super) fn outcome(
     since: Timer,
 ) -> Outcome {
     let given = report::read(&inputs.result());
-    let written = given.as_ref().ok().and_then(Option::as_ref);
-    let written = written.map(|file| file.usage.clone());
+    let written = given.as_ref().ok().and_then(Option::as_ref).map(|file| file.usage.clone());
     let mut heard = heard.clone().into_inner();
     heard.end_line();
     let usage = Some(heard.usage()).filter(|usage| !usage.is_none());
@@ -345,8 +316,7 @@ pub(super) fn outcome(
         Ok(None) if attempt.only_answers() => (None, None),
         Ok(None) if attempt.budget.is_some() => {
             let report = answer::report(&heard).ok().map(|read| read.report);
-            let blocked = report.filter(|report| report.clarity == Clarity::Blocked);
-            (blocked, None)
+            (report.filter(|report| report.clarity == Clarity::Blocked), None)
         }
         Ok(None) => match answer::report(&heard) {
             Ok(read) => (Some(read.report), read.fault.filter(|_| is_done)),
@@ -378,9 +348,7 @@ pub(super) fn outcome(
 
 /// Names the variable that holds a key for this agent and was withheld from it, else the command by which a person logs in.
 fn with_mend(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
-    let AgentEnd::Unavailable { kind, words, .. } = end else {
-        return end;
-    };
+    let AgentEnd::Unavailable { kind, words, .. } = end else { return end };
     let preset = agent.agent.preset;
     let known = preset.iter().flat_map(|preset| &preset.variables);
     let is_withheld =

@@ -24,6 +24,8 @@ use descent_system::{files, secrets};
 
 pub(super) const PROMPT: &str = "prompt.md";
 pub(super) const BINDINGS: &str = "bindings.json";
+/// The JSON Schema of an answer.
+pub(super) const SCHEMA: &str = "schema.json";
 pub(super) const OUTCOME: &str = "outcome.json";
 /// The answers of a model, until the outcome is recorded.
 pub(super) const ANSWERS: &str = "answers.json";
@@ -59,8 +61,7 @@ pub(super) fn make_again(dir: &Path) -> io::Result<bool> {
 /// Writes a file of that directory. It is durable when this returns, as are the directory and its parent, which may be as new.
 pub(super) fn write_durably(path: &Path, bytes: &[u8]) -> io::Result<()> {
     files::write_durably(path, bytes)?;
-    let mut above = path.ancestors().skip(1).take(2);
-    above.try_for_each(files::sync_dir)
+    path.ancestors().skip(1).take(2).try_for_each(files::sync_dir)
 }
 
 /// Reads a record of an attempt, where its directory is none of a link.
@@ -73,16 +74,6 @@ pub(super) fn read(
     let dir = attempts.join(intent.id.as_str());
     files::plain_dir(&dir).ok()?;
     files::read(&dir.join(name), bytes_max).ok()
-}
-
-/// Makes the folder of the result. Anything else in its place is removed, a link without what it leads to.
-pub(super) fn make_out(dir: &Path) -> io::Result<()> {
-    let out = dir.join(OUT);
-    if files::plain_dir(&out).is_err() {
-        files::remove(&out)?;
-        files::make_dir(&out)?;
-    }
-    Ok(())
 }
 
 #[derive(Debug)]
@@ -112,31 +103,29 @@ impl Inputs {
 
     /// Removes what an earlier try of this attempt left.
     fn clear(&self, goes_on: bool) -> io::Result<()> {
-        let outcome = self.dir.join(OUTCOME);
-        let whole = self.dir.join(prompt::RESULTS_FOLDER);
-        let left = [self.prompt(), self.bindings(), whole, outcome];
-        left.iter().try_for_each(|path| files::remove(path))?;
-        if goes_on {
-            return Ok(());
-        }
-        let session = self.dir.join(NAME);
-        [self.out(), session].iter().try_for_each(|path| files::remove(path))
+        let left = [PROMPT, BINDINGS, prompt::RESULTS_FOLDER, OUTCOME];
+        let of_session = [OUT, NAME].into_iter().filter(|_| !goes_on);
+        left.into_iter().chain(of_session).try_for_each(|name| files::remove(&self.beside(name)))
     }
 
     fn write_all(&self, attempt: &AttemptJob<'_>) -> io::Result<()> {
-        make_out(&self.dir)?;
-        files::write_anew(&self.prompt(), attempt.prompt.as_bytes())?;
+        // Anything else in the place of the folder is removed, a link without what it leads to.
+        if files::plain_dir(&self.out()).is_err() {
+            files::remove(&self.out())?;
+            files::make_dir(&self.out())?;
+        }
+        files::write_anew(&self.beside(PROMPT), attempt.prompt.as_bytes())?;
         for file in &attempt.files {
             self.write_beside(file)?;
         }
         if let Some(question) = &attempt.question {
-            files::remove(&self.schema())?;
-            files::write_new(&self.schema(), question.schema.as_bytes())?;
+            files::remove(&self.beside(SCHEMA))?;
+            files::write_new(&self.beside(SCHEMA), question.schema.as_bytes())?;
         }
         if attempt.only_answers() {
             return Ok(());
         }
-        files::write_anew(&self.bindings(), attempt.bindings.as_bytes())
+        files::write_anew(&self.beside(BINDINGS), attempt.bindings.as_bytes())
     }
 
     /// Writes a file beside the prompt. A name that would lead elsewhere is refused.
@@ -157,19 +146,6 @@ impl Inputs {
     /// A file beside the prompt.
     pub(super) fn beside(&self, name: &str) -> PathBuf {
         self.dir.join(name)
-    }
-
-    /// The JSON Schema of an answer.
-    pub(super) fn schema(&self) -> PathBuf {
-        self.dir.join("schema.json")
-    }
-
-    pub(super) fn prompt(&self) -> PathBuf {
-        self.dir.join(PROMPT)
-    }
-
-    pub(super) fn bindings(&self) -> PathBuf {
-        self.dir.join(BINDINGS)
     }
 
     /// The reach of the attempt: its workspace, and the folder of its result.
@@ -203,8 +179,7 @@ pub(super) fn without_secrets(mut outcome: Outcome) -> Outcome {
         outcome.report_fault.get_or_insert(fault);
     }
     let texts = [&mut outcome.last_line, &mut outcome.report_fault];
-    let texts = texts.into_iter().flatten();
-    let texts = texts.chain(words_of(&mut outcome.agent_end));
+    let texts = texts.into_iter().flatten().chain(words_of(&mut outcome.agent_end));
     let texts = texts.chain(match &mut outcome.how {
         CommandEnd::NotRun(why) => Some(why),
         CommandEnd::Exit(_) | CommandEnd::Signal(_) | CommandEnd::TimedOut => None,
@@ -251,8 +226,7 @@ pub fn record(
 
 /// The outcome of the attempt with this very intent, if it was recorded whole.
 pub fn finished(attempts: &Path, intent: &Intent) -> Option<Outcome> {
-    let bytes = read(attempts, intent, OUTCOME, BYTES_MAX)?;
-    match event_record::read(intent, &bytes) {
+    match event_record::read(intent, &read(attempts, intent, OUTCOME, BYTES_MAX)?) {
         Ok(outcome) => Some(outcome),
         Err(void) => {
             tracing::info!(attempt = %intent.id, %void, "the record of an attempt is void");
@@ -335,8 +309,7 @@ mod tests {
             (&"a".repeat(201), false),
         ] {
             SessionRecord::new(&intent, 0, "a", id).keep(&dir);
-            let found = session(attempts.path(), &intent);
-            assert_eq!(found.is_some(), is_fit, "{id:?}");
+            assert_eq!(session(attempts.path(), &intent).is_some(), is_fit, "{id:?}");
         }
     }
 }

@@ -167,9 +167,7 @@ impl HeadlessTalk<'_> {
     fn keep_session(&self, heard: &Heard, known: &mut Option<String>) -> bool {
         let session = heard.with(|heard| heard.session.clone());
         let session = session.filter(|session| known.as_ref() != Some(session));
-        let Some(session) = session else {
-            return false;
-        };
+        let Some(session) = session else { return false };
         (self.on_session)(&session);
         *known = Some(session);
         true
@@ -181,9 +179,7 @@ impl HeadlessTalk<'_> {
         lines: &mut Lines,
         heard: &Heard,
     ) {
-        let Some(bytes) = self.dialect.interrupt() else {
-            return;
-        };
+        let Some(bytes) = self.dialect.interrupt() else { return };
         let _ = writer.write_all(&bytes).await;
         while let Some(Ok(line)) = lines.next().await {
             tokio::task::coop::consume_budget().await;
@@ -219,9 +215,7 @@ pub(in crate::agent) struct CodexExecJson;
 
 impl EventDialect for CodexExecJson {
     fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning {
-        let Some(event) = event(line) else {
-            return LineMeaning::Foreign;
-        };
+        let Some(event) = event(line) else { return LineMeaning::Foreign };
         heard.with(|heard| {
             heard.outage = None;
             match text(&event, "/type") {
@@ -285,8 +279,7 @@ fn item(event: &Value, is_over: bool, heard: &mut HeardSoFar) -> LineMeaning {
 }
 
 fn changed_paths(event: &Value) -> String {
-    let changes = event.pointer("/item/changes").and_then(Value::as_array);
-    let paths = changes.into_iter().flatten();
+    let paths = event.pointer("/item/changes").and_then(Value::as_array).into_iter().flatten();
     let paths: Vec<&str> = paths.map(|change| text(change, "/path")).collect();
     paths.join(" ")
 }

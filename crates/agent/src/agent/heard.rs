@@ -406,7 +406,8 @@ fn used(tokens: Tokens) -> Usage {
     Usage { tokens, ..Usage::default() }
 }
 
-fn one_line(text: &str, most: usize) -> String {
+/// A text in one line without secrets, of so many characters at most.
+pub(super) fn one_line(text: &str, most: usize) -> String {
     let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
     secrets::hide(&line).chars().take(most).collect()
 }

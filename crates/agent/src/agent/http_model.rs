@@ -10,7 +10,7 @@ use std::{io, path::Path, time::Duration};
 use descent_core::{
     event::{AgentEnd, AgentLack, Outcome},
     id::AgentName,
-    state::{Intent, Role, Tokens},
+    state::{Role, Tokens},
     verdict::CommandEnd,
 };
 use serde_json::Value;
@@ -49,11 +49,6 @@ const ANSWER_TOKENS: u64 = 8_192;
 const SYSTEM: &str =
     "You are a careful engineer. You answer exactly in the form that is asked for.";
 
-/// Tokens of an answer at most that this program names by itself.
-fn answer_tokens(wire: Wire) -> Option<u64> {
-    (wire == Wire::Messages).then_some(ANSWER_TOKENS)
-}
-
 /// A model that is asked, with the agent that it is.
 #[derive(Debug, Clone)]
 pub struct AskedModel {
@@ -75,7 +70,7 @@ impl AskedModel {
         programs: &dyn Programs,
         mark: &str,
     ) -> Result<ServerLook, ModelError> {
-        self.asker.look(self.once(programs, mark)).await
+        self.asker.look(self.context(programs, mark, &NoObserver, 1)).await
     }
 
     /// Asks once: no try after a failure, and nothing is kept.
@@ -88,17 +83,23 @@ impl AskedModel {
         mark: &str,
         question: &ModelQuestion,
     ) -> Result<ModelAnswer, ModelError> {
-        self.asker.ask(self.once(programs, mark), question).await
+        self.asker.ask(self.context(programs, mark, &NoObserver, 1), question).await
     }
 
-    fn once<'a>(&'a self, programs: &'a dyn Programs, mark: &'a str) -> AskContext<'a> {
+    fn context<'a>(
+        &'a self,
+        programs: &'a dyn Programs,
+        mark: &'a str,
+        observer: &'a dyn AskObserver,
+        tries_max: u32,
+    ) -> AskContext<'a> {
         AskContext {
             provider: &self.provider,
             limits: self.limits,
             programs,
             mark,
-            observer: &NoObserver,
-            tries_max: 1,
+            observer,
+            tries_max,
         }
     }
 }
@@ -113,8 +114,7 @@ impl AskObserver for HeardObserver<'_> {
     fn used(&self, number: u32, tokens: &TokenCounts) {
         self.heard.with(|heard| {
             let turn = heard.turn();
-            let id = format!("{turn}/{number}");
-            heard.model_message(&id, tokens.tokens(), tokens.is_estimated);
+            heard.model_message(&format!("{turn}/{number}"), tokens.tokens(), tokens.is_estimated);
         });
     }
 
@@ -144,20 +144,16 @@ pub(super) async fn made(
         return Ok(Some(no_worker(model)));
     }
     let log = attempt.context.dir.join("output.log");
-    let kept = KeptAnswers::open(
-        &attempt.context.dir,
-        &bound(attempt.context.intent),
-        &model.provider,
-        &question(attempt),
-    );
+    let intent = attempt.context.intent;
+    // This very attempt, and none with the same number.
+    let bound = format!("{}/{}", intent.id, intent.identity());
+    let kept = KeptAnswers::open(&attempt.context.dir, &bound, &model.provider, &question(attempt));
     let before = kept.usage();
     let unwritable = |path: &Path, source| AgentError::Unwritable { path: path.to_owned(), source };
     let heard = Heard::new(&log, EarlierUsage::OfThisSession(before))
         .map_err(|source| unwritable(&log, source))?;
     attempt.usage.follow(&heard);
-    let session =
-        SessionRecord::new(attempt.context.intent, model.slot, model.name.as_str(), SESSION);
-    session.keep(&attempt.context.dir);
+    SessionRecord::new(intent, model.slot, model.name.as_str(), SESSION).keep(&attempt.context.dir);
     let mut repairs = Repairs::new(attempt, || false);
     // Servers that hold an answer to a schema hold it to none with names that are free, as those of atoms are.
     let held = attempt.question.as_ref().filter(|form| form.duty != Role::Planner.into());
@@ -223,9 +219,7 @@ impl ModelTalk<'_> {
                     answer
                 }
             };
-            let Some(words) = take(&answer) else {
-                return Ok(());
-            };
+            let Some(words) = take(&answer) else { return Ok(()) };
             // Some servers take no empty turn.
             let text = match answer.text.trim() {
                 "" => "(nothing)".to_owned(),
@@ -244,14 +238,8 @@ impl ModelTalk<'_> {
             schema: self.schema.clone(),
             max_answer: ANSWER_TOKENS,
         };
-        let context = AskContext {
-            provider: &self.model.provider,
-            limits: self.model.limits,
-            programs: self.attempt.context.programs,
-            mark: &self.attempt.context.mark,
-            observer: &self.observer,
-            tries_max: TRIES_MAX,
-        };
+        let job = &self.attempt.context;
+        let context = self.model.context(job.programs, &job.mark, &self.observer, TRIES_MAX);
         self.model.asker.ask(context, &question).await
     }
 }
@@ -266,11 +254,6 @@ fn no_worker(model: &AskedModel) -> Outcome {
     }
 }
 
-/// The purpose that answers are kept for: this very attempt, and none with the same number.
-fn bound(intent: &Intent) -> String {
-    format!("{}/{}", intent.id, intent.identity())
-}
-
 /// The prompt with all that lies beside it: a model can open no file.
 fn question(attempt: &AttemptJob<'_>) -> String {
     let mut text = attempt.prompt.clone();
@@ -283,12 +266,8 @@ fn question(attempt: &AttemptJob<'_>) -> String {
     let bindings = has_bindings.then_some(&bindings);
     let mut room = FILES_BYTES_MAX;
     for file in attempt.files.iter().chain(bindings) {
-        let Some(left) = room.checked_sub(file.bytes.len()) else {
-            continue;
-        };
-        let Ok(content) = str::from_utf8(&file.bytes) else {
-            continue;
-        };
+        let Some(left) = room.checked_sub(file.bytes.len()) else { continue };
+        let Ok(content) = str::from_utf8(&file.bytes) else { continue };
         room = left;
         text.push_str(&format!("\n# The file {}\n\n{content}\n", file.name));
     }
@@ -305,8 +284,10 @@ fn end_of(answer: &ModelAnswer, model: &AskedModel) -> AgentEnd {
 
 /// The place at which an answer was cut, with the setting that is to be raised.
 fn length_words(model: &AskedModel) -> String {
-    let (name, wire) = (&model.name, model.provider.wire);
-    match model.provider.max_answer.or(answer_tokens(wire)) {
+    let (name, provider) = (&model.name, &model.provider);
+    // This program names one by itself where the wire wants it.
+    let own = (provider.wire == Wire::Messages).then_some(ANSWER_TOKENS);
+    match provider.max_answer.or(own) {
         Some(most) => format!("it was cut after {most} tokens; raise agents.{name}.max_answer"),
         None => format!(
             "its server cut it; set agents.{name}.max_answer, or give the server a larger context"

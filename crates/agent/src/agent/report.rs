@@ -125,17 +125,14 @@ impl ReportReader<'_> {
     }
 
     fn text(&mut self, key: &str, chars_max: usize) -> String {
-        let Some(found) = given(self.node, key) else {
-            return String::new();
-        };
+        let Some(found) = given(self.node, key) else { return String::new() };
         if let Some(text) = found.as_str() {
             return clean(text, chars_max);
         }
         self.note(key, found, "text");
         let items = found.as_array().unwrap_or(std::slice::from_ref(found));
         let line = |item: &Node| {
-            let text = item.as_str().map(str::to_owned);
-            text.unwrap_or_else(|| doc::write_compact(item))
+            item.as_str().map(str::to_owned).unwrap_or_else(|| doc::write_compact(item))
         };
         let lines: Vec<String> = items.iter().map(line).collect();
         clean(&lines.join("\n"), chars_max)
@@ -162,27 +159,22 @@ impl ReportReader<'_> {
     }
 
     fn artifacts(&mut self) -> Vec<String> {
-        let Some(found) = given(self.node, "artifacts") else {
-            return Vec::new();
-        };
+        let Some(found) = given(self.node, "artifacts") else { return Vec::new() };
         let items = found.as_array().unwrap_or(std::slice::from_ref(found));
         let paths = items.iter().filter_map(artifact);
         let paths: Vec<String> = paths.take(ARTIFACTS_MAX).collect();
         if found.as_array().is_none() || paths.len() < items.len() {
-            let meaning = format!("{} paths in the workspace", paths.len());
-            self.note("artifacts", found, &meaning);
+            self.note("artifacts", found, &format!("{} paths in the workspace", paths.len()));
         }
         paths
     }
 
     fn clarity(&mut self) -> Clarity {
-        let Some(found) = given(self.node, "clarity") else {
-            return Clarity::Clear;
-        };
+        let Some(found) = given(self.node, "clarity") else { return Clarity::Clear };
         let word = found.as_str().unwrap_or_default();
         let plain = word.trim().to_uppercase().replace([' ', '-'], "_");
-        let mut words = Clarity::WORDS.iter();
-        let Some((meant, clarity)) = words.find(|(known, _)| *known == plain) else {
+        let Some((meant, clarity)) = Clarity::WORDS.iter().find(|(known, _)| *known == plain)
+        else {
             self.refuse("`clarity` is none of CLEAR, PARTIALLY_CLEAR, BLOCKED".into());
             return Clarity::Clear;
         };
@@ -245,8 +237,7 @@ mod tests {
     }
 
     fn refused(text: &str, part: &str) {
-        let read = parse(text.as_bytes());
-        let fault = read.map_or_else(Some, |file| file.fault).unwrap();
+        let fault = parse(text.as_bytes()).map_or_else(Some, |file| file.fault).unwrap();
         assert!(fault.contains(part), "{fault}");
     }
 

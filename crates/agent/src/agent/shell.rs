@@ -10,12 +10,12 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AttemptJob, Begun, EXCERPT_BYTES_MAX, answer, completed, directory::Inputs,
-    environment, report,
+    AgentError, AttemptJob, Begun, EXCERPT_BYTES_MAX, answer, completed, directory::Inputs, job,
+    not_started, report,
 };
 use crate::config::program::is_relative;
 use descent_process::{
-    self as process, Job, JobEnd, JobRecord, JobResult, SpawnError, capture::WholeOutput,
+    self as process, Job, JobEnd, JobRecord, JobResult, capture::WholeOutput,
     environment::Environment,
 };
 
@@ -26,11 +26,11 @@ pub(super) async fn set_up(
     cancel: &CancellationToken,
 ) -> Result<Begun, AgentError> {
     let (env, cwd) = (&attempt.context.env, &attempt.context.cwd);
-    let command = env.command_in(command, cwd);
-    Ok(match run(attempt, &inputs, &command, env, "setup.log", 0, cancel).await? {
-        CommandOutcome::Cancelled => Begun::Cancelled,
-        CommandOutcome::Ended(CommandEnd::Exit(0), _) => Begun::Ready(inputs),
-        CommandOutcome::Ended(how, ended) => {
+    let job = job(attempt, &inputs, env.command_in(command, cwd), env, "setup.log");
+    Ok(match run(attempt, &inputs, job, cancel).await? {
+        None => Begun::Cancelled,
+        Some((CommandEnd::Exit(0), _)) => Begun::Ready(inputs),
+        Some((how, ended)) => {
             let output = ended.as_ref().map(|ended| &ended.output);
             Begun::Failed(Box::new(completed(setup_failed(&how, ended.as_ref()), attempt, output)))
         }
@@ -60,31 +60,37 @@ pub(super) fn missing(cwd: &Path, program: &str, install: Option<&str>) -> Outco
 pub(super) async fn made(
     attempt: &AttemptJob<'_>,
     inputs: &Inputs,
-    command: &str,
+    command: String,
     env: &Environment,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
     let bytes_max = attempt.stdout_bytes_max();
-    Ok(match run(attempt, inputs, command, env, "output.log", bytes_max, cancel).await? {
-        CommandOutcome::Cancelled => None,
-        CommandOutcome::Ended(how, ended) => {
-            let (report, usage, fault) = match report::read(&inputs.result()) {
-                Ok(Some(file)) => (Some(file.report), file.usage, file.fault),
-                Ok(None) => (None, Usage::default(), None),
-                Err(fault) => (None, Usage::default(), Some(fault)),
-            };
-            let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
-            let outcome = Outcome {
-                report,
-                usage: attempt.usage.priced(usage),
-                report_fault: fault.or(stdout.and_then(|out| too_long(out, bytes_max))),
-                stdout: stdout.map(|stdout| printed(stdout, attempt.only_answers())),
-                ..outcome(how, ended.as_ref())
-            };
-            let output = ended.as_ref().map(|ended| &ended.output);
-            Some(completed(outcome, attempt, output))
-        }
-    })
+    let job = job(attempt, inputs, command, env, "output.log");
+    Ok(
+        match run(attempt, inputs, Job { whole_stdout_bytes_max: bytes_max, ..job }, cancel).await?
+        {
+            None => None,
+            Some((how, ended)) => {
+                let (report, usage, fault) = match report::read(&inputs.result()) {
+                    Ok(Some(file)) => (Some(file.report), file.usage, file.fault),
+                    Ok(None) => (None, Usage::default(), None),
+                    Err(fault) => (None, Usage::default(), Some(fault)),
+                };
+                let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
+                // Half of a plan is useless.
+                let is_too_long = stdout.is_some_and(|stdout| stdout.truncated);
+                let too_long = || format!("it printed more than {} KiB", bytes_max >> 10);
+                let outcome = Outcome {
+                    report,
+                    usage: attempt.usage.priced(usage),
+                    report_fault: fault.or_else(|| is_too_long.then(too_long)),
+                    stdout: stdout.map(|stdout| printed(stdout, attempt.only_answers())),
+                    ..outcome(how, ended.as_ref())
+                };
+                Some(completed(outcome, attempt, ended.as_ref().map(|ended| &ended.output)))
+            }
+        },
+    )
 }
 
 /// The text that a command printed; of a role that only answers, the object in it.
@@ -93,61 +99,30 @@ fn printed(stdout: &WholeOutput, is_answer: bool) -> String {
     if is_answer { answer::last_object(&text) } else { text.into_owned() }
 }
 
-/// Half of a plan is useless.
-fn too_long(stdout: &WholeOutput, bytes_max: usize) -> Option<String> {
-    let most = bytes_max >> 10;
-    let what = || format!("it printed more than {most} KiB");
-    stdout.truncated.then(what)
-}
+/// How a command ended; if nothing could be started, there is no more to it.
+type CommandOutcome = (CommandEnd, Option<JobResult>);
 
-/// If nothing could be started, nothing ended.
-enum CommandOutcome {
-    Cancelled,
-    Ended(CommandEnd, Option<JobResult>),
-}
-
+/// Runs a command to its end; `None` if it was cancelled.
 async fn run(
     attempt: &AttemptJob<'_>,
     inputs: &Inputs,
-    command: &str,
-    env: &Environment,
-    log: &str,
-    stdout_bytes_max: usize,
+    job: Job,
     cancel: &CancellationToken,
-) -> Result<CommandOutcome, AgentError> {
-    let job = Job {
-        command: command.to_owned(),
-        cwd: attempt.context.cwd.clone(),
-        env: environment(attempt, inputs, env),
-        timeout: attempt.context.timeout,
-        mark: attempt.context.mark.clone(),
-        input: None,
-        whole_stdout_bytes_max: stdout_bytes_max,
-        log: Some(attempt.context.dir.join(log)),
-        reach: inputs.reach(),
-    };
+) -> Result<Option<CommandOutcome>, AgentError> {
     // Without that file a sweep still finds the job by its mark.
     let note = |started: &JobRecord| drop(inputs.note_started(started));
     let run = || attempt.context.programs.run(&job, cancel, Box::new(note));
-    Ok(match process::start_patiently(cancel, run).await {
-        // The log file is ours, like the prompt: nothing has begun.
-        Err(SpawnError::Log { path, source }) => {
-            return Err(AgentError::Unwritable { path, source });
-        }
-        Err(error) if error.lack().is_some() => return Err(AgentError::Lacking(error)),
-        Err(error) => {
-            CommandOutcome::Ended(CommandEnd::NotRun(format!("{error} ({})", error.hint())), None)
-        }
-        Ok(ended) => {
-            let how = match ended.how {
-                JobEnd::Cancelled => return Ok(CommandOutcome::Cancelled),
-                JobEnd::Exit(code) => CommandEnd::Exit(code),
-                JobEnd::Signal(signal) => CommandEnd::Signal(signal),
-                JobEnd::TimedOut => CommandEnd::TimedOut,
-            };
-            CommandOutcome::Ended(how, Some(ended))
-        }
-    })
+    let ended = match process::start_patiently(cancel, run).await {
+        Ok(ended) => ended,
+        Err(error) => return Ok(Some((not_started(error)?, None))),
+    };
+    let how = match ended.how {
+        JobEnd::Cancelled => return Ok(None),
+        JobEnd::Exit(code) => CommandEnd::Exit(code),
+        JobEnd::Signal(signal) => CommandEnd::Signal(signal),
+        JobEnd::TimedOut => CommandEnd::TimedOut,
+    };
+    Ok(Some((how, Some(ended))))
 }
 
 fn outcome(how: CommandEnd, ended: Option<&JobResult>) -> Outcome {

@@ -15,6 +15,7 @@ use tokio_util::{
 };
 
 use super::heard::Heard;
+use crate::config::agent_table::AgentLimits;
 use descent_process::{Job, JobEnd, JobRecord, JobResult, Programs, SpawnError};
 
 /// How long an agent may take to end its turn when it is asked to.
@@ -23,15 +24,6 @@ const CANCEL_MAX: Duration = Duration::from_millis(100);
 const READ_MAX: Duration = Duration::from_secs(2);
 /// Bytes under way in each direction.
 const CHANNEL_BYTES: usize = 64 << 10;
-
-/// How a conversation is limited.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct TalkLimits {
-    pub(super) first_event: Duration,
-    pub(super) idle: Duration,
-    pub(super) total: Duration,
-    pub(super) after_result: Duration,
-}
 
 /// The reader of a protocol. It writes all that it hears into a [`Heard`], and returns when the
 /// agent has nothing more to say.
@@ -68,10 +60,10 @@ pub(super) struct Talked {
     pub(super) result: JobResult,
 }
 
-/// Talks with an agent to the end of its turn; `None` if it was cancelled.
+/// Talks with an agent to the end of its turn, for as long as its job may take; `None` if it was cancelled.
 pub(super) async fn talk(
     job: Job,
-    limits: TalkLimits,
+    limits: AgentLimits,
     conversation: impl Conversation,
     heard: &Heard,
     programs: &dyn Programs,
@@ -80,14 +72,15 @@ pub(super) async fn talk(
 ) -> Result<Option<Talked>, SpawnError> {
     let (ours, theirs) = tokio::io::duplex(CHANNEL_BYTES);
     let (asked, kill) = (CancellationToken::new(), CancellationToken::new());
+    let total = job.timeout;
     // The limit of the conversation comes first.
-    let job = Job { timeout: limits.total.saturating_add(READ_MAX), ..job };
+    let job = Job { timeout: total.saturating_add(READ_MAX), ..job };
     let mut running = programs.talk(&job, theirs, &kill, Box::new(on_started));
     let mut said = pin!(conversation.converse(ours, heard, &asked));
     let over = tokio::select! {
         biased;
         () = cancel.cancelled() => TalkEnd::Cut(Cut::Cancelled),
-        () = tokio::time::sleep(limits.total) => TalkEnd::Cut(Cut::TimedOut),
+        () = tokio::time::sleep(total) => TalkEnd::Cut(Cut::TimedOut),
         silence = heard.silence(limits.first_event, limits.idle) => TalkEnd::Cut(Cut::Silent(silence)),
         () = &mut said => TalkEnd::Said,
         result = &mut running => TalkEnd::Exited(result),
@@ -174,8 +167,7 @@ impl Decoder for AgentLines {
 }
 
 fn text(line: &Bytes) -> String {
-    let line = line.strip_suffix(b"\r").unwrap_or(line);
-    String::from_utf8_lossy(line).into_owned()
+    String::from_utf8_lossy(line.strip_suffix(b"\r").unwrap_or(line)).into_owned()
 }
 
 #[cfg(test)]

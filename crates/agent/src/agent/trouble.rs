@@ -16,8 +16,8 @@ use descent_core::{
 use jiff::{Span, Timestamp, Zoned, civil, tz::TimeZone};
 use regex::{Captures, Regex};
 
-use super::talk::LINE_BYTES_MAX;
-use descent_system::{clock, secrets};
+use super::{heard::one_line, talk::LINE_BYTES_MAX};
+use descent_system::clock;
 
 /// Characters of an error that are kept.
 const WORDS_CHARS_MAX: usize = 500;
@@ -73,8 +73,7 @@ pub(super) fn of_error(status: Option<u64>, words: &str) -> AgentEnd {
 fn status_in(small: &str) -> Option<u64> {
     let after = |before| small.split_once(before).map(|(_, after)| after);
     let number = |after: &str| {
-        let digits = after.chars().take_while(char::is_ascii_digit);
-        digits.collect::<String>().parse().ok()
+        after.chars().take_while(char::is_ascii_digit).collect::<String>().parse().ok()
     };
     STATUS.split('|').filter_map(after).find_map(number)
 }
@@ -109,8 +108,7 @@ fn soon_over(words: &str) -> Option<AgentEnd> {
 }
 
 fn cut(words: &str) -> String {
-    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
-    secrets::hide(&line).chars().take(WORDS_CHARS_MAX).collect()
+    one_line(words, WORDS_CHARS_MAX)
 }
 
 pub(super) fn too_long() -> String {
@@ -153,8 +151,9 @@ fn pattern(text: &str) -> Option<Regex> {
 /// The moment that the words tell, if they tell one.
 pub(super) fn told_in(words: &str, now: &Zoned) -> Option<UnixMillis> {
     let words = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    let instant = || find(&INSTANT, &words)?.get(1)?.as_str().parse().ok();
     let moment = epoch(&words)
-        .or_else(|| instant(&words))
+        .or_else(instant)
         .or_else(|| length(&words, now))
         .or_else(|| clock(&words, now))?;
     u64::try_from(moment.as_millisecond()).ok().map(UnixMillis)
@@ -165,13 +164,8 @@ fn find<'a>(pattern: &LazyLock<Option<Regex>>, words: &'a str) -> Option<Capture
 }
 
 fn epoch(words: &str) -> Option<Timestamp> {
-    let found = find(&EPOCH, words)?;
-    let seconds: i64 = found.get(1)?.as_str().parse().ok()?;
+    let seconds: i64 = find(&EPOCH, words)?.get(1)?.as_str().parse().ok()?;
     Timestamp::from_second(seconds).ok()
-}
-
-fn instant(words: &str) -> Option<Timestamp> {
-    find(&INSTANT, words)?.get(1)?.as_str().parse().ok()
 }
 
 fn length(words: &str, now: &Zoned) -> Option<Timestamp> {
@@ -201,15 +195,13 @@ fn clock(words: &str, now: &Zoned) -> Option<Timestamp> {
     }
     let on_day = |year: i16| {
         let then = civil::Date::new(year, month(&found)?, number(&found, "day")?).ok()?;
-        let then = then.to_datetime(time).to_zoned(now.time_zone().clone());
-        then.ok()
+        then.to_datetime(time).to_zoned(now.time_zone().clone()).ok()
     };
     match number(&found, "year") {
         Some(year) => on_day(year),
         None => {
             let passed = now.checked_sub(Span::new().days(PASSED_DAYS)).ok()?;
-            let this_year = on_day(now.year()).filter(|then| *then >= passed);
-            this_year.or_else(|| on_day(now.year() + 1))
+            on_day(now.year()).filter(|then| *then >= passed).or_else(|| on_day(now.year() + 1))
         }
     }
     .map(|then| then.timestamp())

@@ -40,18 +40,13 @@ pub(super) fn wrong(key: &str, found: &Node, wanted: &str) -> String {
 
 /// The key `usage` of a result file.
 pub(super) fn of(result: &Node) -> Reading<Usage> {
-    let Some(usage) = given(result, "usage") else {
-        return Ok(Usage::default());
-    };
+    let Some(usage) = given(result, "usage") else { return Ok(Usage::default()) };
     if usage.as_object().is_none() {
         return Err(wrong("usage", usage, "an object"));
     }
     let count = |key| count(usage, key);
-    let estimated = given(usage, "estimated");
-    let estimated = estimated.map(|flag| {
-        let flag = flag.as_bool();
-        flag.ok_or_else(|| wrong("usage.estimated", usage, "true or false"))
-    });
+    let estimated = given(usage, "estimated")
+        .map(|flag| flag.as_bool().ok_or_else(|| wrong("usage.estimated", usage, "true or false")));
     Ok(Usage {
         calls: count("calls")?,
         tokens: Tokens::new(
@@ -66,9 +61,7 @@ pub(super) fn of(result: &Node) -> Reading<Usage> {
 }
 
 fn count(usage: &Node, key: &str) -> Reading<u64> {
-    let Some(node) = given(usage, key) else {
-        return Ok(0);
-    };
+    let Some(node) = given(usage, key) else { return Ok(0) };
     let count = node.as_u64().or_else(|| node.as_str()?.parse().ok());
     let count = count.map(|count| count.min(COUNT_MAX));
     count.ok_or_else(|| wrong(&format!("usage.{key}"), node, "a whole number from 0 on"))
@@ -76,14 +69,10 @@ fn count(usage: &Node, key: &str) -> Reading<u64> {
 
 /// Programs print many digits: the rest of a millionth is rounded up.
 fn cost(usage: &Node) -> Reading<Option<Micros>> {
-    let Some(node) = given(usage, "cost_usd") else {
-        return Ok(None);
-    };
-    let text = node.number_text().or_else(|| node.as_str());
-    let cost = text.and_then(Micros::rounded_up);
+    let Some(node) = given(usage, "cost_usd") else { return Ok(None) };
+    let cost = node.number_text().or_else(|| node.as_str()).and_then(Micros::rounded_up);
     let cost = cost.map(|cost| cost.min(COST_MAX));
-    let cost = cost.ok_or_else(|| wrong("usage.cost_usd", node, "an amount of dollars"))?;
-    Ok(Some(cost))
+    Ok(Some(cost.ok_or_else(|| wrong("usage.cost_usd", node, "an amount of dollars"))?))
 }
 
 const USAGE_FILE: &str = "usage.json";
@@ -169,8 +158,7 @@ pub fn keep_usage(dir: &Path, intent: &Intent, used: &Usage) -> io::Result<()> {
 
 /// The usage that an attempt had told when it was kept last.
 pub fn kept_usage(attempts: &Path, intent: &Intent) -> Option<Usage> {
-    let bytes = directory::read(attempts, intent, USAGE_FILE, BYTES_MAX)?;
-    let (record, usage) = written(&bytes)?;
+    let (record, usage) = written(&directory::read(attempts, intent, USAGE_FILE, BYTES_MAX)?)?;
     let is = |key: &str, own: &str| record.get(key).and_then(Node::as_str) == Some(own);
     let is_its_own =
         is("attempt", intent.id.as_str()) && is("identity", intent.identity().as_str());
@@ -186,10 +174,9 @@ fn written(bytes: &[u8]) -> Option<(Node, Usage)> {
 
 /// The usage that attempts in flight have told.
 pub fn told_so_far(attempts: &Path, in_flight: &[Intent]) -> Vec<(AttemptId, Usage)> {
-    let used = in_flight.iter().filter_map(|intent| {
-        let usage = kept_usage(attempts, intent)?;
-        Some((intent.id.clone(), usage))
-    });
+    let used = in_flight
+        .iter()
+        .filter_map(|intent| Some((intent.id.clone(), kept_usage(attempts, intent)?)));
     used.collect()
 }
 

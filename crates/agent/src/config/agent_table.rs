@@ -245,8 +245,7 @@ impl Transport {
 impl Headless {
     /// Program and arguments of a new session. `session` is its id, where it can be chosen.
     pub fn start(&self, access: Access, session: &str) -> Vec<String> {
-        let chosen = self.session.iter().flatten();
-        self.with(access, chosen.map(|arg| arg.replace(SESSION, session)))
+        self.with(access, self.session.iter().flatten().map(|arg| arg.replace(SESSION, session)))
     }
 
     /// Program and arguments that go on with a session; `None` if it cannot.
@@ -261,8 +260,7 @@ impl Headless {
             Access::Read => &self.read,
         };
         let tail = self.flags.iter().chain(of_access).chain(&self.args);
-        let whole = self.argv.iter().cloned().chain(middle);
-        whole.chain(tail.cloned()).collect()
+        self.argv.iter().cloned().chain(middle).chain(tail.cloned()).collect()
     }
 }
 
@@ -345,8 +343,7 @@ impl VersionCheck {
     pub fn read(&self, text: &str) -> Option<String> {
         let is_part = |c: char| c.is_ascii_digit() || c == '.';
         let mut words = text.split(|c: char| !is_part(c));
-        let version = words.find(|word| word.contains('.') && numbers(word).is_some());
-        version.map(str::to_owned)
+        words.find(|word| word.contains('.') && numbers(word).is_some()).map(str::to_owned)
     }
 
     /// Whether a version is the oldest that works, or newer.

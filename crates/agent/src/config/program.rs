@@ -45,7 +45,8 @@ pub fn missing_program(command: &str, path: &OsStr) -> Option<String> {
     let is_found = if word.contains('/') {
         !word.starts_with('/') || is_program(Path::new(word))
     } else {
-        is_shell_word(word) || find_program(word, path) != ProgramLook::Missing
+        OF_THE_SHELL.split_ascii_whitespace().any(|one| one == word)
+            || find_program(word, path) != ProgramLook::Missing
     };
     (!is_found).then(|| word.to_owned())
 }
@@ -65,8 +66,7 @@ pub(crate) fn is_relative(program: &str) -> bool {
 
 /// The word that names the program, if it is sure to be one.
 fn first_word(command: &str) -> Option<&str> {
-    let mut words = command.split_whitespace();
-    let word = words.find(|word| !is_assignment(word))?;
+    let word = command.split_whitespace().find(|word| !is_assignment(word))?;
     let mut set = command.split_whitespace().take_while(|one| is_assignment(one));
     let sets_path = set.any(|one| one.starts_with("PATH="));
     (!sets_path && is_plain(word)).then_some(word)
@@ -77,9 +77,7 @@ fn is_program(path: &Path) -> bool {
 }
 
 fn is_assignment(word: &str) -> bool {
-    let Some((name, value)) = word.split_once('=') else {
-        return false;
-    };
+    let Some((name, value)) = word.split_once('=') else { return false };
     let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let starts_well = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     starts_well && name.chars().all(is_name) && (value.is_empty() || is_plain(value))
@@ -100,11 +98,6 @@ const OF_THE_SHELL: &str = "
     popd print printf pushd pwd r read readarray readonly rename return set shift shopt source stop
     suspend test times trap true type typeset ulimit umask unalias unset wait whence
 ";
-
-/// Whether some shell may understand the word itself, as the first of a command.
-pub fn is_shell_word(word: &str) -> bool {
-    OF_THE_SHELL.split_ascii_whitespace().any(|one| one == word)
-}
 
 #[cfg(test)]
 mod tests {

@@ -77,16 +77,18 @@ impl Asker {
             Arc::clone(one.or_insert_with(|| Arc::new(Throttle::new(provider.max_parallel))))
         });
         loop {
-            let entered = throttle.enter(patience.left());
-            let permit = entered.await.map_err(|left| ModelError::Limited {
-                until: Some(http::until(left)),
-                words: "it said so to another question".to_owned(),
-            })?;
+            let permit =
+                throttle.enter(patience.left()).await.map_err(|left| ModelError::Limited {
+                    until: Some(http::until(left)),
+                    words: "it said so to another question".to_owned(),
+                })?;
             patience.tries += 1;
             let form =
                 (provider.base_url.clone(), provider.model.clone(), question.schema.is_some());
             let is_refused = locked(&self.0.forms, |forms| forms.get(&form) == Some(&false));
-            let is_held = has_form(provider, question) && !is_refused;
+            // The server shall hold the answer to a form, if the wire has one.
+            let has_form = question.schema.is_some() || provider.wire != Wire::Messages;
+            let is_held = has_form && !is_refused;
             let learn = |holds| locked(&self.0.forms, |forms| forms.insert(form, holds));
             let one = AskTry {
                 client: &client,
@@ -107,7 +109,10 @@ impl Asker {
                 }
                 Err(TryFault::NoForm) => drop(learn(false)),
                 Err(TryFault::Never(error)) => {
-                    self.forget_key(&error, provider);
+                    // A key that was not taken is read anew at the next question.
+                    if let (ModelError::Login { .. }, Some(source)) = (&error, &provider.key) {
+                        locked(&self.0.keys, |keys| keys.remove(source));
+                    }
                     return Err(error);
                 }
                 Err(TryFault::Again { error, after }) => {
@@ -156,29 +161,17 @@ impl Asker {
     /// # Errors
     /// If it cannot.
     pub fn try_key(provider: &Provider) -> Result<(), ModelError> {
-        let source = provider.key.as_ref();
-        source.map_or(Ok(()), ProviderKey::is_there)
+        provider.key.as_ref().map_or(Ok(()), ProviderKey::is_there)
     }
 
     /// The key, read once; whoever else wants it waits for that.
     async fn key(&self, context: AskContext<'_>) -> Result<Option<Arc<ProviderKey>>, ModelError> {
-        let Some(source) = &context.provider.key else {
-            return Ok(None);
-        };
+        let Some(source) = &context.provider.key else { return Ok(None) };
         let place =
             locked(&self.0.keys, |keys| Arc::clone(keys.entry(source.clone()).or_default()));
-        let read = async || {
-            let key = ProviderKey::read(source, context.programs, context.mark);
-            key.await.map(Arc::new)
-        };
+        let read =
+            async || ProviderKey::read(source, context.programs, context.mark).await.map(Arc::new);
         place.get_or_try_init(read).await.cloned().map(Some)
-    }
-
-    /// A key that was not taken is read anew at the next question.
-    fn forget_key(&self, error: &ModelError, provider: &Provider) {
-        if let (ModelError::Login { .. }, Some(source)) = (error, &provider.key) {
-            locked(&self.0.keys, |keys| keys.remove(source));
-        }
     }
 
     fn client(&self, provider: &Provider) -> Result<Client, ModelError> {
@@ -226,15 +219,9 @@ impl AskPatience {
     }
 }
 
-/// Whether the wire has a form that the server shall hold the answer to.
-fn has_form(provider: &Provider, question: &ModelQuestion) -> bool {
-    question.schema.is_some() || provider.wire != Wire::Messages
-}
-
 /// The tokens of a question with its answer, by the number of its bytes.
 fn needed(provider: &Provider, question: &ModelQuestion) -> u64 {
-    let answer = provider.max_answer.unwrap_or(ANSWER_TOKENS_MIN);
-    estimated(question.bytes()).saturating_add(answer)
+    estimated(question.bytes()).saturating_add(provider.max_answer.unwrap_or(ANSWER_TOKENS_MIN))
 }
 
 fn locked<T, R>(shared: &Mutex<T>, change: impl FnOnce(&mut T) -> R) -> R {

@@ -106,8 +106,7 @@ impl AskTry<'_> {
             .header(header::ACCEPT, "text/event-stream")
             .json(&body);
         let sent = apart(request.send()).map_err(|error| {
-            let words = format!("no thread can be started: {error}");
-            TryFault::Never(ModelError::broken(words))
+            TryFault::Never(ModelError::broken(format!("no thread can be started: {error}")))
         })?;
         let response = timeout(self.context.limits.first_event, sent).await;
         let response = response.map_err(|_| silent(self.context.limits.first_event))?;
@@ -245,7 +244,6 @@ impl AskTry<'_> {
         fault: ServerFault,
         retry: RetryWords,
     ) -> TryFault {
-        let says = |any: &[&str]| fault.says(any);
         let mut told = match status {
             Some(status) => format!("the server answers {}", status.as_u16()),
             None => "the server answers with an error".to_owned(),
@@ -257,7 +255,7 @@ impl AskTry<'_> {
         let words = || fault.words.clone();
         let error = match status.as_u16() {
             402 => ModelError::Credit { words: words() },
-            400 | 403 | 429 if says(SPENT) => ModelError::Credit { words: words() },
+            400 | 403 | 429 if fault.says(SPENT) => ModelError::Credit { words: words() },
             status @ (401 | 403) if self.key.is_none() => {
                 ModelError::Keyless { status, words: words() }
             }
@@ -266,9 +264,8 @@ impl AskTry<'_> {
                 ModelError::NoModel { model: self.context.provider.model.clone(), words: words() }
             }
             404 => ModelError::foreign(told),
-            400 | 422 if self.is_held && says(FORM) => return TryFault::NoForm,
-            413 => ModelError::Refused { words: told, hint: TOO_LARGE.to_owned() },
-            400 if says(TOO_LONG) => {
+            400 | 422 if self.is_held && fault.says(FORM) => return TryFault::NoForm,
+            status @ (413 | 400) if status == 413 || fault.says(TOO_LONG) => {
                 ModelError::Refused { words: told, hint: TOO_LARGE.to_owned() }
             }
             OVERLOADED => ModelError::Limited { until: retry.after.map(until), words: words() },
@@ -301,36 +298,18 @@ impl AskTry<'_> {
     fn names_model(&self, fault: &ServerFault) -> bool {
         let model = self.context.provider.model.to_lowercase();
         fault.kind.contains("model_not_found")
-            || fault.says(&["model"]) && fault.says(UNKNOWN)
-            || fault.says(&[&format!("model: {model}")])
+            || fault.says("model") && fault.says(UNKNOWN)
+            || fault.holds(&format!("model: {model}"))
     }
 }
 
-const SPENT: &[&str] = &[
-    "insufficient_quota",
-    "enforced_spend_limit",
-    "billing_error",
-    "credit balance",
-    "spend limit",
-];
-const UNKNOWN: &[&str] = &["not found", "does not exist", "unknown model", "no such model"];
-const FORM: &[&str] = &[
-    "output_config",
-    "response_format",
-    "json_object",
-    "json_schema",
-    "text.format",
-    "schema",
-    "structured",
-    "grammar",
-];
-const TOO_LONG: &[&str] = &[
-    "context_length_exceeded",
-    "prompt is too long",
-    "context length",
-    "context size",
-    "context window",
-];
+const SPENT: &str =
+    "insufficient_quota|enforced_spend_limit|billing_error|credit balance|spend limit";
+const UNKNOWN: &str = "not found|does not exist|unknown model|no such model";
+const FORM: &str =
+    "output_config|response_format|json_object|json_schema|text.format|schema|structured|grammar";
+const TOO_LONG: &str =
+    "context_length_exceeded|prompt is too long|context length|context size|context window";
 const TOO_LARGE: &str =
     "name a model with a larger context for this role, or make the step smaller";
 

@@ -125,27 +125,22 @@ fn of_variable(name: &str) -> Result<Secret, ModelError> {
 
 fn of_file(path: &Path) -> Result<Secret, ModelError> {
     let fault = |what: String, hint: String| ModelError::Key { what, hint };
-    let shown = path.display();
+    let (shown, alone) = (path.display(), "it is a file with the key alone");
     // A person may have put a link to it there.
     let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let meta = std::fs::metadata(path).map_err(|error| {
-        fault(
-            format!("the file {shown}: {error}"),
-            format!("write the key into it, then: chmod 600 {shown}"),
-        )
+        let hint = format!("write the key into it, then: chmod 600 {shown}");
+        fault(format!("the file {shown}: {error}"), hint)
     })?;
     if meta.mode() & OTHERS != 0 {
-        return Err(fault(
-            format!("others can read the file {shown}"),
-            format!("chmod 600 {shown}"),
-        ));
+        let what = format!("others can read the file {shown}");
+        return Err(fault(what, format!("chmod 600 {shown}")));
     }
-    let bytes = files::read(path, KEY_BYTES_MAX as u64).map_err(|error| {
-        fault(format!("the file {shown}: {error}"), "it is a file with the key alone".to_owned())
-    })?;
-    String::from_utf8(bytes).map(Secret::new).map_err(|_| {
-        fault(format!("the file {shown} is no text"), "it is a file with the key alone".to_owned())
-    })
+    let bytes = files::read(path, KEY_BYTES_MAX as u64)
+        .map_err(|error| fault(format!("the file {shown}: {error}"), alone.to_owned()))?;
+    String::from_utf8(bytes)
+        .map(Secret::new)
+        .map_err(|_| fault(format!("the file {shown} is no text"), alone.to_owned()))
 }
 
 /// Runs the command that prints a key. Dropping the future ends it.
@@ -207,8 +202,7 @@ async fn read(mut from: DuplexStream, cancel: &CancellationToken) -> Vec<u8> {
 
 fn home() -> PathBuf {
     let home = env::var_os("HOME").map(PathBuf::from);
-    let home = home.filter(|home| home.is_absolute() && home.is_dir());
-    home.unwrap_or_else(|| PathBuf::from("/"))
+    home.filter(|home| home.is_absolute() && home.is_dir()).unwrap_or_else(|| PathBuf::from("/"))
 }
 
 /// Takes the texts of a server that is asked with this key.
@@ -232,8 +226,7 @@ impl<'a> ServerTexts<'a> {
     pub(super) fn answer(self, text: String) -> Result<String, String> {
         let all = secrets::all();
         let all = self.key.map(ProviderKey::secrets).into_iter().chain([&*all]);
-        let mut found = all.filter_map(|secrets| secrets.in_text(text.as_bytes()));
-        match found.next() {
+        match all.filter_map(|secrets| secrets.in_text(text.as_bytes())).next() {
             Some(name) => Err(name.to_owned()),
             None => Ok(text),
         }
@@ -244,8 +237,7 @@ impl<'a> ServerTexts<'a> {
 fn cut(words: &str) -> String {
     let shown = words.chars().map(|c| if c.is_control() { ' ' } else { c });
     let line: String = shown.take(WORDS_CHARS_MAX * 4).collect();
-    let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
-    line.chars().take(WORDS_CHARS_MAX).collect()
+    line.split_whitespace().collect::<Vec<_>>().join(" ").chars().take(WORDS_CHARS_MAX).collect()
 }
 
 #[cfg(test)]

@@ -61,8 +61,7 @@ fn after(text: &str, now_ms: u64) -> Option<Duration> {
     }
     let date = jiff::fmt::rfc2822::parse(text).ok()?;
     let at = u64::try_from(date.timestamp().as_millisecond()).ok()?;
-    let left = at.checked_sub(now_ms).filter(|left| *left > 0)?;
-    Some(Duration::from_millis(left))
+    Some(Duration::from_millis(at.checked_sub(now_ms).filter(|left| *left > 0)?))
 }
 
 fn positive(text: &str) -> Option<f64> {
@@ -72,8 +71,7 @@ fn positive(text: &str) -> Option<f64> {
 
 /// The time of day, to which a server's dates are compared.
 pub(super) fn time_ms() -> u64 {
-    let ms = clock::local().timestamp().as_millisecond();
-    u64::try_from(ms).unwrap_or_default()
+    u64::try_from(clock::local().timestamp().as_millisecond()).unwrap_or_default()
 }
 
 /// Whether a request with this status may be repeated.

@@ -43,11 +43,7 @@ impl ServerProbe<'_> {
     /// Asks all that a server may tell. A server that tells nothing is no error.
     pub(super) async fn look(&self) -> ServerLook {
         let mut look = ServerLook::default();
-        let list = if self.provider.base_url.ends_with("/v1") {
-            self.get(&format!("{}/models", self.provider.base_url)).await
-        } else {
-            self.get(&format!("{}/v1/models", self.provider.base_url)).await
-        };
+        let list = self.of_root("/v1/models").await;
         let texts = ServerTexts::new(self.key);
         look.models = list.as_ref().and_then(|list| models(list, texts));
         if !self.provider.is_vendor() {
@@ -58,14 +54,12 @@ impl ServerProbe<'_> {
 
     async fn of_ollama(&self) -> Option<u64> {
         self.of_root("/api/version").await?.get("version")?.as_str()?;
-        let address = format!("{}/api/show", self.root());
         let body = json!({ "model": self.provider.model });
-        let asked = self.client.post(address).headers(self.headers()).json(&body);
+        let asked = self.client.post(self.at("/api/show")).headers(self.headers()).json(&body);
         let (show, loaded) = tokio::join!(self.tell(asked), self.of_root("/api/ps"));
         let set = show.as_ref().and_then(num_ctx);
         let now = loaded.as_ref().and_then(|list| {
-            let models = list.get("models")?.as_array()?;
-            let model = models.iter().find(|one| {
+            let model = list.get("models")?.as_array()?.iter().find(|one| {
                 let names = ["model", "name"].map(|key| one.get(key).and_then(Value::as_str));
                 names.into_iter().flatten().any(|name| self.is_model(name))
             })?;
@@ -79,9 +73,9 @@ impl ServerProbe<'_> {
         name == wanted || name.strip_suffix(":latest") == Some(wanted)
     }
 
-    fn root(&self) -> &str {
+    fn at(&self, path: &str) -> String {
         let base = &self.provider.base_url;
-        base.strip_suffix("/v1").unwrap_or(base)
+        format!("{}{path}", base.strip_suffix("/v1").unwrap_or(base))
     }
 
     fn headers(&self) -> HeaderMap {
@@ -89,11 +83,7 @@ impl ServerProbe<'_> {
     }
 
     async fn of_root(&self, path: &str) -> Option<Value> {
-        self.get(&format!("{}{path}", self.root())).await
-    }
-
-    async fn get(&self, address: &str) -> Option<Value> {
-        self.tell(self.client.get(address).headers(self.headers())).await
+        self.tell(self.client.get(self.at(path)).headers(self.headers())).await
     }
 
     /// A JSON text that a server tells, if it does so soon.
@@ -120,8 +110,7 @@ async fn whole(request: reqwest::RequestBuilder) -> Option<Value> {
 
 fn models(list: &Value, texts: ServerTexts<'_>) -> Option<Vec<String>> {
     let models = list.get("data")?.as_array()?.iter().take(MODELS_MAX);
-    let ids = models.filter_map(|one| Some(texts.words(one.get("id")?.as_str()?)));
-    Some(ids.collect())
+    Some(models.filter_map(|one| Some(texts.words(one.get("id")?.as_str()?))).collect())
 }
 
 /// The parameters of a model of Ollama are lines of a name and a value.

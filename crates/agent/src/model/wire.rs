@@ -138,10 +138,13 @@ impl ServerFault {
         known.map(|(_, status)| *status).or_else(named).filter(|status| (400..600).contains(status))
     }
 
-    /// Whether its kind or its words hold one of these.
-    pub(super) fn says(&self, any: &[&str]) -> bool {
-        let words = self.words.to_lowercase();
-        any.iter().any(|part| self.kind.contains(part) || words.contains(part))
+    /// Whether its kind or its words hold one of these, with `|` between them.
+    pub(super) fn says(&self, any: &str) -> bool {
+        any.split('|').any(|part| self.holds(part))
+    }
+
+    pub(super) fn holds(&self, part: &str) -> bool {
+        self.kind.contains(part) || self.words.to_lowercase().contains(part)
     }
 }
 
@@ -240,8 +243,7 @@ impl Wire {
                 ("output_config/effort", effort),
             ],
             Self::Chat => {
-                let system = system.map(|text| json!({ "role": "system", "content": text }));
-                turns.splice(0..0, system);
+                turns.splice(0..0, system.map(|text| json!({ "role": "system", "content": text })));
                 let held = schema.map(|_| json!({ "type": "json_schema", "json_schema": named() }));
                 // OpenAI's own models take the newer name alone, and local servers the older one.
                 let max_answer =
@@ -387,8 +389,7 @@ impl AnswerSoFar<'_> {
 }
 
 fn text_at<'v>(value: &'v Value, pointer: &str) -> &'v str {
-    let found = value.pointer(pointer).and_then(Value::as_str);
-    found.unwrap_or_default()
+    value.pointer(pointer).and_then(Value::as_str).unwrap_or_default()
 }
 
 fn count_at(value: &Value, pointer: &str) -> u64 {
@@ -398,6 +399,5 @@ fn count_at(value: &Value, pointer: &str) -> u64 {
 }
 
 fn list_at<'v>(value: &'v Value, pointer: &str) -> impl Iterator<Item = &'v Value> {
-    let found = value.pointer(pointer).and_then(Value::as_array);
-    found.into_iter().flatten()
+    value.pointer(pointer).and_then(Value::as_array).into_iter().flatten()
 }

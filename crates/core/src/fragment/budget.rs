@@ -19,9 +19,7 @@ use crate::{
 
 /// Checks that a fragment fits the grant of its step, and grants the rest to the steps inside it.
 pub(super) fn fit(asked: FragmentRequest<'_>, taken: &mut AcceptedFragment) -> Vec<Fault> {
-    let Some(grant) = grant_of(asked.state, asked.plan) else {
-        return Vec::new();
-    };
+    let Some(grant) = grant_of(asked.state, asked.plan) else { return Vec::new() };
     let is_plan = |id: &&AtomId| taken.atoms.get(*id).is_some_and(|one| one.plan().is_some());
     let inner: Vec<AtomId> = taken.atoms.keys().filter(is_plan).cloned().collect();
     // The most alternatives come first: too many of them leave too few attempts.
@@ -41,8 +39,7 @@ pub(super) fn fit(asked: FragmentRequest<'_>, taken: &mut AcceptedFragment) -> V
 }
 
 fn grant_of(state: &State, plan: &AtomId) -> Option<Grant> {
-    let plan = state.atom(plan)?.plan()?;
-    Some(plan.grant(&state.objective.constraints))
+    Some(state.atom(plan)?.plan()?.grant(&state.objective.constraints))
 }
 
 fn hand_on(taken: &mut AcceptedFragment, inner: &[AtomId], grant: Grant) {
@@ -64,8 +61,8 @@ fn share(
     let state = super::with(asked, taken);
     let graph = Graph::of(&state);
     let constraints = &state.objective.constraints;
-    let ways: BigUint =
-        parts(&graph, taken).map(|x| graph.vertex(x).configurations.clone()).product();
+    let parts = taken.fragment.parts.iter().filter_map(|id| graph.ix(id));
+    let ways: BigUint = parts.map(|x| graph.vertex(x).configurations.clone()).product();
     let mut faults = Vec::new();
     if ways > BigUint::from(grant.alternatives) {
         let most = grant.alternatives;
@@ -75,12 +72,8 @@ fn share(
     }
     let of_task = constraints.max_attempts_of_any();
     let granted = BigUint::from(grant.atoms) * of_task;
-    let used: BigUint = taken
-        .atoms
-        .keys()
-        .filter_map(|id| graph.ix(id))
-        .map(|x| attempts(&state, &graph, x, of_task))
-        .sum();
+    let inside = taken.atoms.keys().filter_map(|id| graph.ix(id));
+    let used: BigUint = inside.map(|x| attempts(&state, &graph, x, of_task)).sum();
     // One atom for each step inside is counted already.
     if used > granted {
         let message = format!("its atoms take up to {used} attempts, {granted} are granted");
@@ -94,29 +87,19 @@ fn share(
     if !faults.is_empty() {
         return Err(faults);
     }
-    let one_more: BigUint = inner
-        .iter()
-        .filter_map(|id| graph.ix(id))
-        .map(|x| &graph.vertex(x).contexts * grant.rounds.div_ceil(2) * of_task)
-        .sum();
+    let steps = inner.iter().filter_map(|id| graph.ix(id));
+    let each = |x: Ix| &graph.vertex(x).contexts * grant.rounds.div_ceil(2) * of_task;
+    let one_more: BigUint = steps.map(each).sum();
     let more = if one_more == BigUint::ZERO { BigUint::ZERO } else { (granted - used) / one_more };
-    let more = u32::try_from(more).unwrap_or(u32::MAX);
-    Ok(more.saturating_add(1).min(grant.atoms))
-}
-
-fn parts<'a>(graph: &'a Graph, taken: &'a AcceptedFragment) -> impl Iterator<Item = Ix> + 'a {
-    taken.fragment.parts.iter().filter_map(|id| graph.ix(id))
+    Ok(u32::try_from(more).unwrap_or(u32::MAX).saturating_add(1).min(grant.atoms))
 }
 
 /// Maximum of attempts of an atom of a fragment, over the contexts that it can see.
 fn attempts(state: &State, graph: &Graph, x: Ix, of_task: u32) -> BigUint {
     let constraints = &state.objective.constraints;
     let atom = state.atom(graph.id(x));
-    let Some(atom) = atom.filter(|atom| atom.task().is_some()) else {
-        return BigUint::ZERO;
-    };
-    let is_action = atom.task().is_some_and(|task| task.spec.action.is_some());
-    let most = constraints.max_attempts(is_action);
+    let Some(atom) = atom.filter(|atom| atom.task().is_some()) else { return BigUint::ZERO };
+    let most = constraints.max_attempts(atom.task().is_some_and(|task| task.spec.action.is_some()));
     let once = match atom.plan() {
         None => BigUint::from(most),
         Some(plan) => {
@@ -149,8 +132,7 @@ fn limits_of<'a>(
     let plan = move |id: &AtomId| asked.state.atoms.get(id)?.plan();
     let inside = move |plan| in_flight(asked, plan);
     let own = plan(asked.plan).and_then(|one| one.budget.as_ref()?.of(limit));
-    let around = asked.graph.ix(asked.plan).into_iter();
-    let around = around.flat_map(|x| asked.graph.phases_above(x));
+    let around = asked.graph.ix(asked.plan).into_iter().flat_map(|x| asked.graph.phases_above(x));
     let around = around.filter_map(move |(x, phase, _)| {
         let (step, first) = (plan(asked.graph.id(x))?, asked.graph.id(phase.first()));
         let fragment = step.fragments().find(|one| one.first() == Some(first))?;
@@ -160,14 +142,12 @@ fn limits_of<'a>(
                 u64::from(fragment.attempts) + inside(x).count() as u64
             }
             None => {
-                let since_ms = fragment.since_ms.unwrap_or(run.spent.active.ms);
-                run.spent.active.ms.saturating_sub(since_ms)
+                run.spent.active.ms.saturating_sub(fragment.since_ms.unwrap_or(run.spent.active.ms))
             }
         };
         Some(LimitLeft::after(step.budget.as_ref()?.of(limit)?, used))
     });
-    let own = own.map(|of| LimitLeft::after(of, 0));
-    own.into_iter().chain(around).chain(of_run(asked, limit))
+    own.map(|of| LimitLeft::after(of, 0)).into_iter().chain(around).chain(of_run(asked, limit))
 }
 
 /// The run's limit, without what is reserved for attempts in flight.
@@ -199,8 +179,7 @@ fn left(asked: FragmentRequest<'_>, limit: PhaseLimit) -> Option<u64> {
 fn little(asked: FragmentRequest<'_>) -> Vec<PhaseLimit> {
     let is_little =
         |limit: &PhaseLimit| limits_of(asked, *limit).any(|one| usage::is_little(one.left, one.of));
-    let limits = PhaseLimit::WORDS.into_iter().map(|(_, limit)| limit);
-    limits.filter(is_little).collect()
+    PhaseLimit::WORDS.into_iter().map(|(_, limit)| limit).filter(is_little).collect()
 }
 
 /// Attempts in flight inside a planning step, with its own planning attempt.
@@ -209,8 +188,7 @@ fn in_flight<'a>(asked: FragmentRequest<'a>, plan: Ix) -> impl Iterator<Item = &
         let x = asked.graph.ix(id);
         x.is_some_and(|x| asked.graph.above(x).any(|y| y == plan))
     };
-    let intents = asked.state.run.in_flight.iter();
-    intents.filter(move |intent| is_inside(&intent.atom))
+    asked.state.run.in_flight.iter().filter(move |intent| is_inside(&intent.atom))
 }
 
 fn of_usage<'i>(
@@ -230,9 +208,7 @@ pub(super) fn handed(
 ) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (id, atom) in &taken.atoms {
-        let Some(budget) = atom.plan().and_then(|plan| plan.budget.as_ref()) else {
-            continue;
-        };
+        let Some(budget) = atom.plan().and_then(|plan| plan.budget.as_ref()) else { continue };
         let units = [
             (PhaseLimit::Attempts, "attempts"),
             (PhaseLimit::Time, "ms"),
@@ -272,10 +248,8 @@ impl Remaining {
         let planned = u32::try_from(asked.graph.planned(asked.state)).unwrap_or(u32::MAX);
         let in_all = constraints.planning.atoms().saturating_sub(planned);
         let live = u32::try_from(super::live_plans(asked)).unwrap_or(u32::MAX);
-        let tried = asked.state.atom(asked.plan).and_then(|atom| {
-            let tried = atom.plan()?.task.tried(asked.context)?;
-            Some(tried.rounds)
-        });
+        let step = asked.state.atom(asked.plan).and_then(|atom| atom.plan());
+        let tried = step.and_then(|step| Some(step.task.tried(asked.context)?.rounds));
         let replans = crate::state::atom::replans_left(asked.state);
         let refinements = grant.rounds.saturating_sub(tried.unwrap_or(0)).saturating_sub(1);
         let refinements = refinements.min(u32::try_from(replans).unwrap_or(u32::MAX));
@@ -327,8 +301,7 @@ impl Remaining {
                 "millionths of a dollar that all its atoms together cost",
             ),
         ];
-        let rows = rows.into_iter();
-        let rows = rows.filter_map(|(key, count, what)| Some((key, count?, what)));
+        let rows = rows.into_iter().filter_map(|(key, count, what)| Some((key, count?, what)));
         Self { rows: rows.collect(), little: little(asked) }
     }
 

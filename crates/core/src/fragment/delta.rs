@@ -65,8 +65,7 @@ impl AcceptedDelta {
     /// Whether a step that it adds is planned by whoever plans in this run.
     pub fn needs_planner(&self) -> bool {
         let added = self.added.iter().filter_map(|id| self.atoms.get(id));
-        let mut plans = added.filter_map(Atom::plan);
-        plans.any(|plan| plan.task.spec.action.is_none())
+        added.filter_map(Atom::plan).any(|plan| plan.task.spec.action.is_none())
     }
 
     /// Changes the atoms of a state by it.
@@ -95,12 +94,8 @@ pub fn schema() -> String {
 /// The reason, in words that follow the id of the atom.
 pub fn may_change(state: &State, graph: &Graph, x: Ix) -> Result<(), &'static str> {
     let id = graph.id(x);
-    let Some(atom) = state.atom(id) else {
-        return Err("is no atom of the plan");
-    };
-    let Body::Task(task) = &atom.body else {
-        return Err("is no task");
-    };
+    let Some(atom) = state.atom(id) else { return Err("is no atom of the plan") };
+    let Body::Task(task) = &atom.body else { return Err("is no task") };
     if graph.planned_by(x).is_none() && !atom.is_added_by_delta() {
         return Err("was written by a person");
     }
@@ -130,8 +125,7 @@ pub fn may_grow(graph: &Graph, group: Ix) -> bool {
 
 /// The questions to the machine about an answer, before it is judged.
 pub fn questions(asked: DeltaRequest<'_>, answer: &Node) -> PlanQuestions {
-    let read = Actions::of(asked, answer).read;
-    judging::questions(read.atoms.values().filter_map(Atom::task))
+    judging::questions(Actions::of(asked, answer).read.atoms.values().filter_map(Atom::task))
 }
 
 /// The patterns in an answer, for the shell to compile.
@@ -148,8 +142,7 @@ pub fn without_action(asked: DeltaRequest<'_>, answer: &Node) -> Vec<String> {
         task.is_some_and(|task| task.spec.action.is_none())
     };
     let listed = actions.new.iter().chain(actions.changed.keys());
-    let at = listed.filter(has_none).map(|id| doc::pointer_push("/atoms", id.as_str()));
-    at.collect()
+    listed.filter(has_none).map(|id| doc::pointer_push("/atoms", id.as_str())).collect()
 }
 
 /// # Errors
@@ -178,8 +171,7 @@ pub fn judge(
     actions.added(asked, &names, &mut taken);
     let mut faults = core::mem::take(&mut actions.faults);
     faults.extend(remarks::take_out(asked, &actions.removed, &mut taken));
-    let questions = core::mem::take(&mut actions.questions);
-    faults.extend(remarks::ask(asked, questions, &names, &mut taken));
+    faults.extend(remarks::ask(asked, core::mem::take(&mut actions.questions), &names, &mut taken));
     if !faults.is_empty() {
         return Err(faults);
     }
@@ -218,8 +210,7 @@ fn whole(
             "{new} tasks after {before} that were planned before: the limits are {} and {of_all}",
             FRAGMENT_ATOMS_MAX
         );
-        let hint = Some("change less");
-        faults.push(Fault::at("too-many-atoms", "/actions", message, hint));
+        faults.push(Fault::at("too-many-atoms", "/actions", message, Some("change less")));
     }
     let graph = Graph::of(&state);
     let active = ActiveGraph::of(&graph, active::selection_of(&graph, &state));
@@ -246,14 +237,11 @@ fn whole(
 
 /// The place under the id that the answer gave.
 fn as_proposed(pointer: &str, names: &BTreeMap<AtomId, AtomId>) -> String {
-    let Some(rest) = pointer.strip_prefix("/atoms/") else {
-        return pointer.to_owned();
-    };
+    let Some(rest) = pointer.strip_prefix("/atoms/") else { return pointer.to_owned() };
     let (id, rest) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
     doc::pointer_push("/atoms", form::proposed(names, id)) + rest
 }
 
 fn touched(graph: &Graph, taken: &AcceptedDelta) -> BTreeSet<Ix> {
-    let ids = taken.added.iter().chain(&taken.changed);
-    ids.filter_map(|id| graph.ix(id)).collect()
+    taken.added.iter().chain(&taken.changed).filter_map(|id| graph.ix(id)).collect()
 }

@@ -7,6 +7,7 @@ use alloc::{
     collections::{BTreeMap, BTreeSet},
     format,
     string::{String, ToString},
+    sync::Arc,
     vec::Vec,
 };
 
@@ -53,8 +54,7 @@ pub(super) fn check(node: &Node) -> Vec<Fault> {
         }
     }
     if node.get("atoms").is_none() {
-        let message = "the key `atoms` is missing".to_owned();
-        faults.push(Fault::at("missing-key", "", message, None));
+        faults.push(Fault::at("missing-key", "", "the key `atoms` is missing".to_owned(), None));
     }
     faults
 }
@@ -68,8 +68,7 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
     let atoms = plan.atoms.iter();
     faults.extend(atoms.filter_map(|(id, atom)| too_much_context(id, atom, asked.state)));
     if let Some(root) = &plan.root {
-        let state = alone(plan, asked);
-        let mut found = validate::check(&state, root);
+        let mut found = validate::check(&alone(plan, asked), root);
         plan.written.put_back(&mut found);
         faults.extend(found);
     }
@@ -110,8 +109,7 @@ pub(super) fn blocked(
     atoms: &BTreeMap<AtomId, Atom>,
     names: &BTreeMap<AtomId, AtomId>,
 ) -> Vec<Fault> {
-    let refused = blocks::refused(state, atoms).into_iter();
-    refused.map(|one| refusal(one, names)).collect()
+    blocks::refused(state, atoms).into_iter().map(|one| refusal(one, names)).collect()
 }
 
 /// The id that an answer gave to an atom; any other atom has its own.
@@ -150,8 +148,7 @@ pub(super) fn own_pointer(pointer: &str) -> &str {
 }
 
 fn hint_of_stranger(fault: &Fault, asked: FragmentRequest<'_>) -> String {
-    let named = fault.message.split('`').nth(1).unwrap_or_default();
-    match asked.state.atom(&AtomId::new(named)) {
+    match asked.state.atom(&AtomId::new(fault.message.split('`').nth(1).unwrap_or_default())) {
         Some(_) => {
             "a fragment names its own atoms alone: what its step waited for is done before".into()
         }
@@ -160,16 +157,14 @@ fn hint_of_stranger(fault: &Fault, asked: FragmentRequest<'_>) -> String {
 }
 
 /// The fragment as a graph of its own. Its depth is checked later.
-fn alone(plan: &PlanReading, asked: FragmentRequest<'_>) -> State {
+fn alone(read: &PlanReading, asked: FragmentRequest<'_>) -> State {
     let mut objective = (*asked.state.objective).clone();
     objective.constraints.planning.depth = Some(u32::MAX);
     objective.base_case = None;
-    let atoms = plan.atoms.iter();
-    let atoms = atoms.map(|(id, atom)| (id.clone(), alloc::sync::Arc::new(atom.clone())));
-    let mut state = crate::plan::read(b"{}").into_state(Lineage::new(""));
-    state.objective = alloc::sync::Arc::new(objective);
-    for (id, atom) in atoms {
-        state.atoms.insert(id, atom);
+    let mut state = plan::read(b"{}").into_state(Lineage::new(""));
+    state.objective = Arc::new(objective);
+    for (id, atom) in &read.atoms {
+        state.atoms.insert(id.clone(), Arc::new(atom.clone()));
     }
     state
 }
@@ -214,13 +209,14 @@ pub(super) fn refused_by_rules(
     taken: &mut AcceptedFragment,
     facts: &PlanFacts,
 ) -> Vec<Fault> {
+    let step = asked.state.atom(asked.plan).and_then(|atom| atom.plan());
     let plan = JudgedPlan {
         state,
         graph,
         atoms: names.values().filter_map(|id| graph.ix(id)).collect(),
         facts,
         failed: failed(asked),
-        has_target: has_target(asked),
+        has_target: step.is_some_and(|step| step.convergence_target.is_some()),
     };
     let (heavy, light): (Vec<Issue>, Vec<Issue>) =
         judging::judge(&plan).into_iter().partition(|issue| issue.severity == Severity::High);
@@ -228,20 +224,13 @@ pub(super) fn refused_by_rules(
     heavy.iter().map(|issue| issue_fault(issue, names)).collect()
 }
 
-fn has_target(asked: FragmentRequest<'_>) -> bool {
-    let step = asked.state.atom(asked.plan).and_then(|atom| atom.plan());
-    step.is_some_and(|step| step.convergence_target.is_some())
-}
-
 /// The specifications that earlier plans of this step and context began with, and that were wrong.
 fn failed(asked: FragmentRequest<'_>) -> BTreeSet<Digest> {
     let step = asked.state.atom(asked.plan).and_then(|atom| atom.plan());
-    let parts = step.into_iter().flat_map(|step| {
-        let made = step.made_in(asked.context);
-        made.flat_map(|fragment| &fragment.parts)
-    });
-    let inside = parts.filter_map(|id| asked.graph.ix(id));
-    let inside = inside.flat_map(|x| asked.graph.subtree(x));
+    let parts = step
+        .into_iter()
+        .flat_map(|step| step.made_in(asked.context).flat_map(|fragment| &fragment.parts));
+    let inside = parts.filter_map(|id| asked.graph.ix(id)).flat_map(|x| asked.graph.subtree(x));
     wrong_specs(asked.state, asked.graph, inside)
 }
 
@@ -255,8 +244,7 @@ pub(super) fn issue_fault(issue: &Issue, names: &BTreeMap<AtomId, AtomId>) -> Fa
 
 /// The atom that keeps the checks of the task that stood in the place of the step. `None` where it had none.
 pub(super) fn closing_atom(asked: FragmentRequest<'_>) -> Option<Atom> {
-    let plan = asked.state.atom(asked.plan)?.plan()?;
-    let was = plan.placed.was.as_ref()?;
+    let was = asked.state.atom(asked.plan)?.plan()?.placed.was.as_ref()?;
     let checks = was.task()?.spec.checks.clone()?;
     let spec = Spec {
         action: Some(Action { run: "true".into(), extra: Extra::default() }),

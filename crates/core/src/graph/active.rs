@@ -29,8 +29,7 @@ pub fn selection_of(graph: &Graph, state: &State) -> Selection {
         let in_force = || atom.plan().filter(|_| !is_resolved)?.in_force();
         let fragment = || in_force()?.first();
         let choice = graph.ix(atom.selected().or_else(fragment)?)?;
-        let is_its = graph.vertex(x).kids.contains(&choice);
-        is_its.then_some((x, choice))
+        graph.vertex(x).kids.contains(&choice).then_some((x, choice))
     };
     graph.groups().chain(graph.plans()).filter_map(chosen).collect()
 }
@@ -106,8 +105,7 @@ impl ActiveGraph {
         while let Some(y) = todo.pop() {
             if graph.vertex(y).is_branching && seen.insert(y) {
                 todo.extend(made_of(graph, y, &self.selection));
-                let phase = self.phase(graph, y).into_iter();
-                todo.extend(phase.flat_map(PlannedPhase::remaining));
+                todo.extend(self.phase(graph, y).into_iter().flat_map(PlannedPhase::remaining));
             }
         }
         self.pairs(graph, seen.into_iter())

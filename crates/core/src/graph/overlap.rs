@@ -67,8 +67,7 @@ pub fn meetings(graph: &Graph, state: &State) -> Vec<Overlap> {
 }
 
 fn files_of(touches: &[String]) -> impl Iterator<Item = &str> {
-    let all = touches.iter().map(String::as_str);
-    all.filter(|touched| outside(touched).is_none())
+    touches.iter().map(String::as_str).filter(|touched| outside(touched).is_none())
 }
 
 /// Everything that must be resolved before `x` begins, with what is inside it.

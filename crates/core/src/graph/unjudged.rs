@@ -28,21 +28,18 @@ pub struct UnjudgedPlan {
 impl UnjudgedPlan {
     /// Whether an issue at that place concerns it: an atom of it, its step, or all of it.
     pub fn is_of_it(&self, id: &str) -> bool {
-        let mut atoms = self.atoms.iter().chain([&self.atom]);
-        id == WHOLE_PLAN || atoms.any(|atom| atom.as_str() == id)
+        id == WHOLE_PLAN || self.atoms.iter().chain([&self.atom]).any(|atom| atom.as_str() == id)
     }
 }
 
 /// Hardly ever is there one.
 pub fn all(graph: &Graph, state: &State) -> Vec<UnjudgedPlan> {
-    let fragments = graph.plans().filter_map(|x| fragment(graph, state, x));
-    fragments.chain(change(graph)).collect()
+    graph.plans().filter_map(|x| fragment(graph, state, x)).chain(change(graph)).collect()
 }
 
 /// The one that a question is about.
 pub fn find(graph: &Graph, state: &State, subject: &Digest) -> Option<UnjudgedPlan> {
-    let mut all = all(graph, state).into_iter();
-    all.find(|plan| plan.subject == *subject)
+    all(graph, state).into_iter().find(|plan| plan.subject == *subject)
 }
 
 fn fragment(graph: &Graph, state: &State, x: Ix) -> Option<UnjudgedPlan> {
@@ -50,8 +47,7 @@ fn fragment(graph: &Graph, state: &State, x: Ix) -> Option<UnjudgedPlan> {
     if !fragment.unjudged {
         return None;
     }
-    let parts = fragment.parts.iter().filter_map(|id| graph.ix(id));
-    let inside = parts.flat_map(|x| graph.subtree(x));
+    let inside = fragment.parts.iter().filter_map(|id| graph.ix(id)).flat_map(|x| graph.subtree(x));
     Some(UnjudgedPlan {
         step: Some(x),
         atom: graph.id(x).clone(),
@@ -62,8 +58,7 @@ fn fragment(graph: &Graph, state: &State, x: Ix) -> Option<UnjudgedPlan> {
 
 /// The tasks that a refiner added or changed, and nobody looked at.
 pub(super) fn tasks(vertices: &AtomVec<Vertex>, tasks: &[Ix]) -> Vec<Ix> {
-    let all = tasks.iter().copied();
-    all.filter(|x| vertices[*x].is_unjudged).collect()
+    tasks.iter().copied().filter(|x| vertices[*x].is_unjudged).collect()
 }
 
 /// The tasks of changes: those of a choice that is not in force may be of an earlier one.

@@ -10,7 +10,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{AtomVec, Graph, Ix, Vertex, order};
+use super::{AtomVec, Graph, Ix, NodeKind, Vertex, order};
 use crate::{
     doc::{self, Fault, Node},
     id::AtomId,
@@ -67,8 +67,7 @@ impl Validator<'_> {
     }
 
     fn references(&mut self) {
-        let state = self.state;
-        for (id, atom) in state.all_atoms() {
+        for (id, atom) in self.state.all_atoms() {
             let kids_key = if matches!(atom.body, Body::Any { .. }) { "choices" } else { "parts" };
             for (key, list) in [("depends_on", atom.depends_on.as_slice()), (kids_key, atom.kids())]
             {
@@ -77,12 +76,8 @@ impl Validator<'_> {
                     let at = format!("{}/{key}/{index}", pointer_of(id));
                     self.reference(&at, named, id);
                     if !seen.insert(named) {
-                        self.fault(
-                            "named-twice",
-                            &at,
-                            format!("`{named}` stands in `{key}` twice"),
-                            None,
-                        );
+                        let message = format!("`{named}` stands in `{key}` twice");
+                        self.fault("named-twice", &at, message, None);
                     }
                 }
             }
@@ -93,27 +88,23 @@ impl Validator<'_> {
         if named == by {
             self.fault("cycle", at, format!("`{by}` names itself"), None);
         } else if !self.names.contains(named.as_str()) {
-            let names = self.names.iter().map(String::as_str);
-            let hint = doc::did_you_mean(named.as_str(), names);
+            let hint = doc::did_you_mean(named.as_str(), self.names.iter().map(String::as_str));
             self.fault("unknown-atom", at, format!("there is no atom `{named}`"), hint);
         }
     }
 
     fn members(&mut self) {
         let mut parents: BTreeMap<AtomId, AtomId> = BTreeMap::new();
-        let state = self.state;
-        for (id, atom) in state.all_atoms() {
+        for (id, atom) in self.state.all_atoms() {
             let key = if matches!(atom.body, Body::Any { .. }) { "choices" } else { "parts" };
             for (index, kid) in atom.kids().iter().enumerate() {
-                let Some(first) =
-                    parents.insert(kid.clone(), id.clone()).filter(|first| first != id)
-                else {
-                    continue;
-                };
-                let at = format!("{}/{key}/{index}", pointer_of(id));
-                let message = format!("`{kid}` is a member of `{first}` already");
-                let hint = Some("an atom is part or choice of one group at most".to_owned());
-                self.fault("two-parents", &at, message, hint);
+                let first = parents.insert(kid.clone(), id.clone());
+                if let Some(first) = first.filter(|first| first != id) {
+                    let at = format!("{}/{key}/{index}", pointer_of(id));
+                    let message = format!("`{kid}` is a member of `{first}` already");
+                    let hint = Some("an atom is part or choice of one group at most".to_owned());
+                    self.fault("two-parents", &at, message, hint);
+                }
             }
         }
     }
@@ -121,12 +112,8 @@ impl Validator<'_> {
     fn groups(&mut self) {
         let state = self.state;
         for (id, atom) in state.all_atoms() {
-            let Body::Any { speculative, .. } = &atom.body else {
-                continue;
-            };
-            if *speculative
-                && state.objective.constraints.workspace == Some(crate::state::Workspace::Shared)
-            {
+            let Body::Any { speculative, .. } = &atom.body else { continue };
+            if *speculative && state.objective.constraints.workspace == Some(Workspace::Shared) {
                 let at = pointer_of(id) + "/speculative";
                 let message =
                     "choices cannot be tried side by side in the workspace `shared`".to_owned();
@@ -137,8 +124,7 @@ impl Validator<'_> {
 
     /// An action is done by the shell, so an agent beside it would never be asked.
     fn agents_of_actions(&mut self) {
-        let state = self.state;
-        for (id, atom) in state.atoms.iter() {
+        for (id, atom) in self.state.atoms.iter() {
             let spec = atom.task().map(|task| &task.spec);
             if spec.is_some_and(|spec| spec.agent.is_some() && spec.action.is_some()) {
                 let at = doc::pointer_push(&pointer_of(id), "agent");
@@ -152,11 +138,8 @@ impl Validator<'_> {
     /// Checks that need the whole structure: cycles, reach of dependencies, depth. It runs only if
     /// the references are valid.
     fn graph(&mut self) {
-        if !self.faults.is_empty() {
-            self.cycles_of_known();
-            return;
-        }
-        if self.cycles_of_known() {
+        let is_sound = self.faults.is_empty();
+        if self.cycles_of_known() || !is_sound {
             return;
         }
         let graph = Graph::of(self.state);
@@ -184,12 +167,8 @@ impl Validator<'_> {
         let path: Vec<&str> = cycle.iter().map(|x| ids[*x].as_str()).collect();
         let at = pointer_of(ids[cycle[0]]);
         let message = format!("a cycle: {}", path.join(" → "));
-        self.fault(
-            "cycle",
-            &at,
-            message,
-            Some("each waits for the next; remove one of the arrows".to_owned()),
-        );
+        let hint = "each waits for the next; remove one of the arrows".to_owned();
+        self.fault("cycle", &at, message, Some(hint));
         true
     }
 
@@ -198,8 +177,7 @@ impl Validator<'_> {
         for (index, dep) in graph.vertex(x).deps.iter().copied().enumerate() {
             let parent = graph.vertex(dep).parent;
             let is_sibling = parent.is_none() || graph.above(x).any(|above| Some(above) == parent);
-            let in_any =
-                parent.is_some_and(|parent| graph.vertex(parent).kind == super::NodeKind::Any);
+            let in_any = parent.is_some_and(|parent| graph.vertex(parent).kind == NodeKind::Any);
             let is_ancestor = graph.above(x).any(|above| above == dep);
             if is_sibling && !in_any && !is_ancestor {
                 continue;
@@ -296,10 +274,9 @@ fn every_leaf(state: &State, each: &mut impl FnMut(&Check, &str)) {
         below(check, BASE_CASE, each);
     }
     for (id, atom) in state.all_atoms() {
-        let Some(check) = atom.task().and_then(|task| task.spec.checks.as_ref()) else {
-            continue;
-        };
-        below(check, &(pointer_of(id) + "/checks"), each);
+        if let Some(check) = atom.task().and_then(|task| task.spec.checks.as_ref()) {
+            below(check, &(pointer_of(id) + "/checks"), each);
+        }
     }
 }
 

@@ -62,10 +62,8 @@ fn no_end(plan: &JudgedPlan<'_>, one: JudgedTask<'_>, later: &CheckedLater) -> O
 /// Whether only choices beside it come last too: something waits for every other task, and nothing for it.
 fn is_only_last(plan: &JudgedPlan<'_>, x: Ix) -> bool {
     let graph = plan.graph;
-    let is_last = |x: &Ix| {
-        let mut line = core::iter::once(*x).chain(graph.above(*x));
-        line.all(|y| graph.needed_by(y).is_empty())
-    };
+    let is_last =
+        |x: &Ix| core::iter::once(*x).chain(graph.above(*x)).all(|y| graph.needed_by(y).is_empty());
     let mut others = graph.tasks().filter(|y| *y != x && is_last(y));
     is_last(&x) && others.all(|y| overlap::are_choices(graph, x, y))
 }
@@ -94,6 +92,12 @@ impl CheckedLater {
     }
 }
 
+const CLEANS_UP: [&str; 5] = ["rm", "rmdir", "kill", "pkill", "killall"];
+
+fn first_word(command: &str) -> &str {
+    command.split_whitespace().next().unwrap_or_default()
+}
+
 fn cannot_fail(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
     let spec = &one.task.spec;
     let (at, what) = match (&spec.checks, &spec.action) {
@@ -108,11 +112,10 @@ fn cannot_fail(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
         (None, Some(action))
             if never_fails(&action.run)
                 && !is_idle(&action.run)
-                && !cleans_up(&action.run)
+                && !CLEANS_UP.contains(&first_word(&action.run))
                 && one.task.spec.effect.is_in_tree() =>
         {
-            let what = format!("its action `{}` always succeeds", action.run.trim());
-            ("/action/run", what)
+            ("/action/run", format!("its action `{}` always succeeds", action.run.trim()))
         }
         _ => return None,
     };
@@ -134,11 +137,6 @@ fn does_nothing(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
         );
         plan.issue(one.x, PlanRule::DoesNothing, Severity::High, told)
     })
-}
-
-fn cleans_up(command: &str) -> bool {
-    let first = command.split_whitespace().next().unwrap_or_default();
-    matches!(first, "rm" | "rmdir" | "kill" | "pkill" | "killall")
 }
 
 fn protected(plan: &JudgedPlan<'_>, one: JudgedTask<'_>) -> Option<Issue> {
@@ -257,8 +255,7 @@ pub(super) fn is_idle(command: &str) -> bool {
     let parts = text.split("&&").flat_map(|part| part.split([';', '\n']));
     let parts: Vec<&str> = parts.map(str::trim).filter(|part| !part.is_empty()).collect();
     let is_idle = |part: &&str| {
-        let word = part.split_whitespace().next().unwrap_or_default();
-        let says = matches!(word, "echo" | "printf")
+        let says = matches!(first_word(part), "echo" | "printf")
             && !part.contains(['>', '|', '&', '<', '`', '$', '(']);
         NO_OPS.contains(part) || says
     };

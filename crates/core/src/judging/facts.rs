@@ -89,10 +89,8 @@ pub struct MissingTarget {
 pub fn questions<'a>(tasks: impl Iterator<Item = &'a Task>) -> PlanQuestions {
     let mut asked = PlanQuestions::default();
     for task in tasks {
-        let action = task.spec.action.iter().map(|action| action.run.clone());
-        asked.commands.extend(action);
-        let leaves = task.spec.checks.iter().flat_map(Check::leaves);
-        for leaf in leaves.filter_map(Check::leaf) {
+        asked.commands.extend(task.spec.action.iter().map(|action| action.run.clone()));
+        for leaf in task.spec.checks.iter().flat_map(Check::leaves).filter_map(Check::leaf) {
             match leaf {
                 Leaf::Command(leaf) => drop(asked.commands.insert(leaf.command.clone())),
                 Leaf::File(leaf) => drop(asked.paths.insert(leaf.path.clone())),

@@ -43,8 +43,7 @@ pub(super) fn judge(plan: &JudgedPlan<'_>, one: JudgedTask<'_>, issues: &mut Vec
 }
 
 fn leaves(task: &Task) -> Vec<&Leaf> {
-    let checks = task.spec.checks.iter().flat_map(Check::leaves);
-    checks.filter_map(Check::leaf).collect()
+    task.spec.checks.iter().flat_map(Check::leaves).filter_map(Check::leaf).collect()
 }
 
 /// The part of the steps before in a path, or in anything that is not there.
@@ -80,9 +79,7 @@ fn command(
     earlier: impl Fn(Option<&str>) -> Earlier,
     issues: &mut Vec<Issue>,
 ) {
-    let Some(facts) = plan.facts.commands.get(command) else {
-        return;
-    };
+    let Some(facts) = plan.facts.commands.get(command) else { return };
     if let Some(program) = &facts.missing_program {
         let path = Some(program.as_str()).filter(|program| program.contains('/'));
         let severity = match earlier(path) {
@@ -116,36 +113,11 @@ fn command(
 }
 
 /// Words of a description by which the task itself makes what it touches.
-const MAKING: &[&str] = &[
-    "add",
-    "adds",
-    "adding",
-    "build",
-    "compile",
-    "copy",
-    "create",
-    "creates",
-    "creating",
-    "draft",
-    "export",
-    "extract",
-    "generate",
-    "generates",
-    "implement",
-    "init",
-    "initialise",
-    "initialize",
-    "introduce",
-    "make",
-    "makes",
-    "produce",
-    "rename",
-    "scaffold",
-    "split",
-    "write",
-    "writes",
-    "writing",
-];
+const MAKING: &str = "
+    add adds adding build compile copy create creates creating draft export extract generate generates
+    implement init initialise initialize introduce make makes produce rename scaffold split write writes
+    writing
+";
 
 fn no_file<'u>(
     plan: &JudgedPlan<'_>,
@@ -159,7 +131,8 @@ fn no_file<'u>(
     };
     let repair = "name a file that is there, or let a step before make it";
     let words = one.atom.description.to_lowercase();
-    let makes = words.split(|c: char| !c.is_alphanumeric()).any(|word| MAKING.contains(&word));
+    let is_making = |word: &str| MAKING.split_whitespace().any(|known| known == word);
+    let makes = words.split(|c: char| !c.is_alphanumeric()).any(is_making);
     let is_checked = |path: &str| {
         let leaves = leaves(task).into_iter();
         let name = path.rsplit('/').next().unwrap_or(path);
@@ -170,8 +143,7 @@ fn no_file<'u>(
         });
         wanted.any(|is_wanted| is_wanted) || task.provides.iter().any(|name| name == path)
     };
-    let literal = task.touches.iter().enumerate();
-    let mut literal = literal.filter(|(_, path)| overlap::is_literal(path));
+    let mut literal = task.touches.iter().enumerate().filter(|(_, path)| overlap::is_literal(path));
     let lost = literal.find(|(_, path)| {
         let path = overlap::plain(path);
         let is_of_agent = one.is_of_agent() && !makes;
@@ -188,8 +160,7 @@ fn no_file<'u>(
         Leaf::File(leaf) => Some(leaf.path.as_str()),
         _ => None,
     });
-    let mut files = files.filter(|path| says && !covers(task, path));
-    let path = files.find(|path| is_absent(path))?;
+    let path = files.filter(|path| says && !covers(task, path)).find(|path| is_absent(path))?;
     let what = format!("its check wants `{path}`, which is not there, and nothing touches it");
     Some(plan.issue(one.x, PlanRule::NoFile, Severity::Medium, found("/checks", what, repair)))
 }

@@ -22,33 +22,21 @@ const WITH_SUBCOMMANDS: &[&str] = &[
     "dotnet", "mvn", "gradle",
 ];
 /// Options before a subcommand that take a value.
-const VALUED: &[&str] = &[
-    "-C",
-    "-c",
-    "-f",
-    "-H",
-    "-j",
-    "-n",
-    "--context",
-    "--git-dir",
-    "--manifest-path",
-    "--namespace",
-    "--prefix",
-    "--work-tree",
-];
+const VALUED: &str =
+    "-C -c -f -H -j -n --context --git-dir --manifest-path --namespace --prefix --work-tree";
 /// Programs that start another one, each with its options that take a value.
-const WRAPPERS: &[(&str, &[&str])] = &[
-    ("env", &["-u", "-C"]),
-    ("time", &["-f", "-o"]),
-    ("timeout", &["-s", "-k"]),
-    ("nice", &["-n"]),
-    ("nohup", &[]),
-    ("sudo", &["-u", "-g"]),
-    ("xargs", &["-n", "-I", "-P", "-L", "-d"]),
-    ("exec", &["-a"]),
-    ("command", &[]),
-    ("eval", &[]),
-    ("setsid", &[]),
+const WRAPPERS: &[(&str, &str)] = &[
+    ("env", "-u -C"),
+    ("time", "-f -o"),
+    ("timeout", "-s -k"),
+    ("nice", "-n"),
+    ("nohup", ""),
+    ("sudo", "-u -g"),
+    ("xargs", "-n -I -P -L -d"),
+    ("exec", "-a"),
+    ("command", ""),
+    ("eval", ""),
+    ("setsid", ""),
 ];
 /// Words of a shell before a command.
 const KEYWORDS: &[&str] = &["if", "then", "elif", "else", "while", "until", "do", "!"];
@@ -96,9 +84,7 @@ impl Approach {
 
 /// The approaches of an atom: those of its action, else its description.
 pub fn of_atom(atom: &Atom) -> Vec<Approach> {
-    let Some(task) = atom.task() else {
-        return Vec::new();
-    };
+    let Some(task) = atom.task() else { return Vec::new() };
     match &task.spec.action {
         Some(action) => of_action(&action.run),
         None => Vec::from([of_worker(&atom.description)]),
@@ -108,8 +94,7 @@ pub fn of_atom(atom: &Atom) -> Vec<Approach> {
 /// The words of a task for a worker, as they are: a number in them may be all that tells it from another.
 fn of_worker(description: &str) -> Approach {
     let words: Vec<&str> = description.split_whitespace().collect();
-    let digest = Digest::sha256(words.join(" ").as_bytes()).to_string();
-    Approach::of(WORKER, &digest)
+    Approach::of(WORKER, &Digest::sha256(words.join(" ").as_bytes()).to_string())
 }
 
 /// The approaches of the calls that a worker reported.
@@ -138,16 +123,12 @@ pub fn of_action(text: &str) -> Vec<Approach> {
 }
 
 fn digest(text: &str) -> String {
-    let words = fingerprint::plain(text);
-    let digest = Digest::sha256(words.as_bytes()).to_string();
-    digest.chars().take(19).collect()
+    Digest::sha256(fingerprint::plain(text).as_bytes()).to_string().chars().take(19).collect()
 }
 
 fn of_command(words: &[String], depth: usize) -> Vec<Approach> {
     let words = unwrapped(words);
-    let Some((program, rest)) = words.split_first() else {
-        return Vec::new();
-    };
+    let Some((program, rest)) = words.split_first() else { return Vec::new() };
     let program = name_of(program);
     if NOTHING.contains(&program) {
         return Vec::new();
@@ -155,9 +136,7 @@ fn of_command(words: &[String], depth: usize) -> Vec<Approach> {
     let is_script = |word: &String| word.starts_with('-') && word.ends_with('c');
     let at = rest.iter().position(is_script);
     let at = at.filter(|_| SHELLS.contains(&program) && depth < SHELL_DEPTH_MAX);
-    let Some(at) = at else {
-        return of_plain(program, rest);
-    };
+    let Some(at) = at else { return of_plain(program, rest) };
     let inner = rest.get(at + 1).map(String::as_str).unwrap_or_default();
     match commands(inner) {
         Some(inner) => {
@@ -192,11 +171,13 @@ fn of_plain(program: &str, rest: &[String]) -> Vec<Approach> {
 }
 
 /// The words after a program's own options, with the values of those that take one.
-fn after_options<'w>(words: &'w [String], valued: &[&str]) -> &'w [String] {
+fn after_options<'w>(words: &'w [String], valued: &str) -> &'w [String] {
     let mut rest = words;
     while let Some((word, after)) = rest.split_first() {
         rest = match word.starts_with(['-', '+']) {
-            true if valued.contains(&word.as_str()) => after.get(1..).unwrap_or_default(),
+            true if valued.split(' ').any(|known| known == word) => {
+                after.get(1..).unwrap_or_default()
+            }
             true => after,
             false => break,
         };
@@ -323,8 +304,7 @@ impl SplitCommands {
 /// How much two sets of approaches have in common, in thousandths: 1,000 where they are the same.
 pub fn likeness(one: &BTreeSet<Approach>, other: &BTreeSet<Approach>) -> u32 {
     let shared = one.intersection(other).count();
-    let all = one.union(other).count();
-    let share = (shared * 1_000).checked_div(all).unwrap_or_default();
+    let share = (shared * 1_000).checked_div(one.union(other).count()).unwrap_or_default();
     u32::try_from(share).unwrap_or_default()
 }
 

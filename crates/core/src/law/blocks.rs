@@ -101,9 +101,7 @@ impl<'s> LawOrder<'s> {
 
     /// Whether its words may have a blocked tool: most have none, and are not read closer.
     fn may_have_one(&self, atom: &Atom) -> bool {
-        let Some(task) = atom.task() else {
-            return false;
-        };
+        let Some(task) = atom.task() else { return false };
         self.blocked.iter().any(|one| match &task.spec.action {
             Some(action) => {
                 let program = one.tool.split(' ').next().unwrap_or_default();
@@ -117,8 +115,7 @@ impl<'s> LawOrder<'s> {
 /// The directive that planners have to obey, if one is in force.
 pub fn in_force(state: &State) -> Option<(&LawRecord, &LawPoint)> {
     let law = state.run.law.as_ref()?;
-    let point = law.point.as_ref()?;
-    state.objective.constraints.law_acts().then_some((law, point))
+    state.objective.constraints.law_acts().then_some((law, law.point.as_ref()?))
 }
 
 /// A part of a proposal that may not come again.
@@ -132,9 +129,7 @@ pub struct BlockedProposal {
 
 /// The blocked parts of a proposal.
 pub fn refused(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Vec<BlockedProposal> {
-    let Some((law, point)) = in_force(state) else {
-        return Vec::new();
-    };
+    let Some((law, point)) = in_force(state) else { return Vec::new() };
     let mut found: Vec<BlockedProposal> =
         atoms.iter().filter_map(|(id, atom)| blocked_atom(law, id, atom)).collect();
     if point.directive == Directive::BreakSymmetry && found.is_empty() {
@@ -147,8 +142,7 @@ pub fn refused(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Vec<BlockedProp
 /// program that says nothing of an approach blocks nothing.
 pub fn lessons(state: &State) -> impl Iterator<Item = &Lesson> {
     let acts = state.objective.constraints.law_acts();
-    let lessons = state.lessons().iter().filter(move |_| acts);
-    lessons.filter(|one| {
+    state.lessons().iter().filter(move |_| acts).filter(|one| {
         let approach = Approach { tool: one.tool.clone(), target: String::new() };
         let is_sign = approach.has_class() || approach.tool == approach::SHELL;
         one.kind == LessonKind::MustNot && !one.tool.is_empty() && is_sign
@@ -167,8 +161,7 @@ pub fn remembered<'s>(
     let one = |(id, atom): (&AtomId, &Atom)| {
         let approaches = approach::of_atom(atom);
         let is_it = |one: &&&Lesson| {
-            let mut all = approaches.iter();
-            all.any(|known| known.tool == one.tool && known.target == one.target)
+            approaches.iter().any(|known| known.tool == one.tool && known.target == one.target)
         };
         let lesson = *lessons.iter().find(is_it)?;
         Some((blocked_by(id, lesson), lesson))
@@ -212,15 +205,12 @@ fn is_in(blocked: &BlockedRecord, approaches: &[Approach]) -> bool {
 
 fn like_a_failed_plan(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Option<BlockedProposal> {
     let proposed: BTreeSet<Approach> = atoms.values().flat_map(approach::of_atom).collect();
-    let plans = state.atoms.values().filter_map(|atom| atom.plan());
-    let failed = plans.flat_map(|plan| {
+    let failed = state.atoms.values().filter_map(|atom| atom.plan()).flat_map(|plan| {
         let in_force = plan.in_force().map(Fragment::first);
         plan.fragments().filter(move |one| Some(one.first()) != in_force)
     });
-    let mut alike = failed.filter(|fragment| {
-        let known = approaches_of(state, fragment);
-        approach::likeness(&proposed, &known) >= ALIKE
-    });
+    let mut alike = failed
+        .filter(|fragment| approach::likeness(&proposed, &approaches_of(state, fragment)) >= ALIKE);
     alike.next().map(|fragment| BlockedProposal {
         atom: None,
         message: format!("it goes about it like the plan of {}, which failed", fragment.attempt),

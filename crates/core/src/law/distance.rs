@@ -50,8 +50,7 @@ pub fn distance(evaluator: Evaluator<'_>, check: &Check, before: SeenBefore<'_>)
             u32::try_from(mean).unwrap_or(ONE).min(ONE)
         }
         CheckKind::Any(parts) => {
-            let each = parts.iter().map(|part| distance(evaluator, part, before));
-            each.min().unwrap_or(ONE)
+            parts.iter().map(|part| distance(evaluator, part, before)).min().unwrap_or(ONE)
         }
     }
 }
@@ -64,10 +63,8 @@ fn of_leaf(evaluator: Evaluator<'_>, check: &Check, leaf: &Leaf, before: SeenBef
         }
         _ => {}
     }
-    let far = wrong_number(evaluator, check, leaf).map(|(rule, value)| {
-        let first = before.firsts.first(check).unwrap_or(value);
-        how_far(rule, value, first)
-    });
+    let far = wrong_number(evaluator, check, leaf)
+        .map(|(rule, value)| how_far(rule, value, before.firsts.first(check).unwrap_or(value)));
     far.flatten().unwrap_or(ONE)
 }
 
@@ -82,8 +79,7 @@ fn failed_share(evaluator: Evaluator<'_>, check: &Check, leaf: &QualityLeaf, pas
         failed = failed.saturating_add(u32::from(!passes));
     }
     let share = failed.saturating_mul(ONE).checked_add(rated.saturating_sub(1));
-    let share = share.and_then(|share| share.checked_div(rated));
-    share.unwrap_or(ONE).clamp(LEAST, ONE)
+    share.and_then(|share| share.checked_div(rated)).unwrap_or(ONE).clamp(LEAST, ONE)
 }
 
 /// The number of a leaf that was measured and is on the wrong side of its limit.
@@ -92,12 +88,9 @@ pub fn wrong_number<'c>(
     check: &Check,
     leaf: &'c Leaf,
 ) -> Option<(&'c NumberRule, f64)> {
-    let Leaf::Command(leaf) = leaf else {
-        return None;
-    };
+    let Leaf::Command(leaf) = leaf else { return None };
     let rule = leaf.number.as_ref()?;
-    let seen = evaluator.cache.get(&check.key(), evaluator.basis)?;
-    match seen.measurement.what {
+    match evaluator.cache.get(&check.key(), evaluator.basis)?.measurement.what {
         MeasurementKind::Command { number: Some(value), .. }
             if rule.holds(value) == Some(false) =>
         {

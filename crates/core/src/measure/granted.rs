@@ -10,7 +10,7 @@ use super::{ChangesBound, Measure, attempts_max, attempts_of_any, may_turn, prob
 use crate::{
     graph::{Graph, Ix},
     search::Facts,
-    state::{ChangeGrant, DecimalText, MeasureText, State, Task, atom, limits::FRAGMENT_ATOMS_MAX},
+    state::{ChangeGrant, DecimalText, State, Task, atom, limits::FRAGMENT_ATOMS_MAX},
 };
 
 /// Verdicts that each change is granted at least.
@@ -18,14 +18,7 @@ const VERDICTS_MIN: u32 = 1_024;
 
 /// The grants of all changes that are left, and what is over.
 pub fn of(state: &State) -> Measure {
-    let Some(grant) = in_force(state) else {
-        return nothing();
-    };
-    let (each, over) = (each(grant), over(grant));
-    Measure {
-        attempts: each.attempts * grant.left + over.attempts,
-        verdicts: each.verdicts * grant.left + over.verdicts,
-    }
+    in_force(state).map_or_else(Measure::default, |grant| all_changes(grant) + over(grant))
 }
 
 /// How many changes planners may still make.
@@ -79,38 +72,30 @@ impl Room {
     /// `None` where no change is left.
     pub fn of(seen: &Facts) -> Option<Self> {
         let grant = in_force(&seen.state).filter(|grant| grant.left > 0)?;
-        let (open, each, over) = (Measure::open(seen), each(grant), over(grant));
-        let attempts = open.attempts + each.attempts + over.attempts;
-        Some(Self(Measure {
-            attempts: attempts - 1_u32,
-            verdicts: open.verdicts + each.verdicts + over.verdicts,
-        }))
+        let room = Measure::open(seen) + each(grant) + over(grant);
+        Some(Self(Measure { attempts: room.attempts - 1_u32, ..room }))
     }
 
     /// The grant after a change to a plan that opens so much; else the component that is over, what it would open, and
     /// what is left.
     pub fn admit(&self, state: &State, open: &Measure) -> Result<ChangeGrant, Excess> {
         let Self(room) = self;
-        let excess = |what, opens: &BigUint, left: &BigUint| Excess {
-            what,
-            opens: opens.clone(),
-            left: left.clone(),
-        };
-        if open.attempts > room.attempts {
-            return Err(excess("attempts", &open.attempts, &room.attempts));
-        }
-        if open.verdicts > room.verdicts {
-            return Err(excess("verdicts", &open.verdicts, &room.verdicts));
+        for (what, opens, left) in [
+            ("attempts", &open.attempts, &room.attempts),
+            ("verdicts", &open.verdicts, &room.verdicts),
+        ] {
+            if opens > left {
+                return Err(Excess { what, opens: opens.clone(), left: left.clone() });
+            }
         }
         let grant = state.run.grant.clone().unwrap_or_default();
         let left = grant.left.saturating_sub(1);
-        let over = MeasureText {
-            attempts: Some(text(&(&room.attempts - &open.attempts))),
-            verdicts: Some(text(&(&room.verdicts - &open.verdicts))),
-            extra: Default::default(),
+        let over = Measure {
+            attempts: &room.attempts - &open.attempts,
+            verdicts: &room.verdicts - &open.verdicts,
         };
         Ok(ChangeGrant {
-            over: (left > 0).then_some(over),
+            over: (left > 0).then(|| over.record()),
             left,
             tried: grant.tried.saturating_add(1),
             ..grant
@@ -130,13 +115,8 @@ pub struct Excess {
 pub fn after_round(state: &State) -> Option<ChangeGrant> {
     let grant = in_force(state)?;
     let left = grant.left.saturating_sub(1);
-    let (each, over) = (each(grant), over(grant));
-    let over = MeasureText {
-        attempts: Some(text(&(each.attempts + over.attempts))),
-        verdicts: Some(text(&(each.verdicts + over.verdicts))),
-        extra: Default::default(),
-    };
-    Some(ChangeGrant { over: (left > 0).then_some(over), left, ..grant.clone() })
+    let over = (left > 0).then(|| (each(grant) + over(grant)).record());
+    Some(ChangeGrant { over, left, ..grant.clone() })
 }
 
 /// Tasks and planning steps that changes may still add.
@@ -155,43 +135,40 @@ pub(super) fn bound(state: &State) -> Option<ChangesBound> {
 }
 
 /// Attempts and verdicts of a whole measure without the grants of changes that are left.
-pub(super) fn without_changes(state: &State, measure: &Measure) -> (BigUint, BigUint) {
-    let Some(grant) = in_force(state) else {
-        return (measure.attempts.clone(), measure.verdicts.clone());
-    };
-    let each = each(grant);
-    let without = |all: &BigUint, each: BigUint| all - each * grant.left;
-    (without(&measure.attempts, each.attempts), without(&measure.verdicts, each.verdicts))
+pub(super) fn without_changes(state: &State, measure: &Measure) -> Measure {
+    let granted = in_force(state).map_or_else(Measure::default, all_changes);
+    Measure {
+        attempts: &measure.attempts - granted.attempts,
+        verdicts: &measure.verdicts - granted.verdicts,
+    }
 }
 
 fn in_force(state: &State) -> Option<&ChangeGrant> {
     state.run.grant.as_ref().filter(|grant| grant.is_in_force())
 }
 
+/// The grants of all changes that are left.
+fn all_changes(grant: &ChangeGrant) -> Measure {
+    let each = each(grant);
+    Measure { attempts: each.attempts * grant.left, verdicts: each.verdicts * grant.left }
+}
+
 fn each(grant: &ChangeGrant) -> Measure {
-    Measure { attempts: number(grant.attempts.as_ref()), verdicts: number(grant.verdicts.as_ref()) }
+    Measure { attempts: number(&grant.attempts), verdicts: number(&grant.verdicts) }
 }
 
 fn over(grant: &ChangeGrant) -> Measure {
-    match &grant.over {
-        Some(over) => Measure {
-            attempts: number(over.attempts.as_ref()),
-            verdicts: number(over.verdicts.as_ref()),
-        },
-        None => nothing(),
-    }
+    grant.over.as_ref().map_or_else(Measure::default, |over| Measure {
+        attempts: number(&over.attempts),
+        verdicts: number(&over.verdicts),
+    })
 }
 
-fn nothing() -> Measure {
-    Measure { attempts: BigUint::ZERO, verdicts: BigUint::ZERO }
+fn number(count: &Option<DecimalText>) -> BigUint {
+    count.as_ref().and_then(|count| count.as_str().parse().ok()).unwrap_or_default()
 }
 
-fn number(count: Option<&DecimalText>) -> BigUint {
-    let count = count.and_then(|count| count.as_str().parse().ok());
-    count.unwrap_or(BigUint::ZERO)
-}
-
-fn text(count: &BigUint) -> DecimalText {
+pub(super) fn text(count: &BigUint) -> DecimalText {
     alloc::format!("{count}").into()
 }
 
@@ -201,13 +178,11 @@ fn text(count: &BigUint) -> DecimalText {
 pub(super) fn turns_left(seen: &Facts, measure: &Measure) -> BigUint {
     let after = after(seen).filter(|_| may_turn(seen));
     let resting = BigUint::from(counted(seen, |task| {
-        let resting = task.tries.iter().filter(|tried| tried.is_resting());
-        resting.count() as u64
+        task.tries.iter().filter(|tried| tried.is_resting()).count() as u64
     }));
     let Some(after) = after else { return resting };
     let made = counted(seen, |task| {
-        let open = task.tries.iter();
-        let open = open.filter(|tried| tried.ended.is_none() && tried.rest.is_none());
+        let open = task.tries.iter().filter(|tried| tried.ended.is_none() && tried.rest.is_none());
         open.map(|tried| u64::from(tried.attempts)).sum()
     });
     (&measure.attempts + made) / after * 2_u32 + resting
@@ -221,8 +196,7 @@ fn after(seen: &Facts) -> Option<u32> {
     let unknown = unknown.filter_map(|is_action| rests_after(state, is_action));
     let tasks = graph.tasks().filter_map(|x| state.atom(graph.id(x))?.task());
     let known = tasks.filter(|task| task.spec.effect.is_in_tree());
-    let known = known.filter_map(|task| rests_after(state, task.spec.action.is_some()));
-    known.chain(unknown).min()
+    known.filter_map(|task| rests_after(state, task.spec.action.is_some())).chain(unknown).min()
 }
 
 /// The failures after which a task rests. An action whose only attempt left is a cold one rests too.
@@ -234,7 +208,5 @@ fn rests_after(state: &State, is_action: bool) -> Option<u32> {
 }
 
 fn counted(seen: &Facts, count: impl Fn(&Task) -> u64) -> u64 {
-    let tasks = seen.graph.tasks();
-    let tasks = tasks.filter_map(|x| seen.state.atom(seen.graph.id(x))?.task());
-    tasks.map(count).sum()
+    seen.graph.tasks().filter_map(|x| seen.state.atom(seen.graph.id(x))?.task()).map(count).sum()
 }

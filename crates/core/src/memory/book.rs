@@ -82,8 +82,7 @@ pub fn read(bytes: &[u8]) -> Result<LessonBook, String> {
     book.lessons = book.lessons.into_iter().map(cleaned).collect();
     // A person may have added one by hand.
     let numbers = book.lessons.iter().filter_map(|one| number(&one.id));
-    let free = numbers.max().map_or(1, |last| last.saturating_add(1));
-    book.next = book.next.max(free);
+    book.next = book.next.max(numbers.max().map_or(1, |last| last.saturating_add(1)));
     shorten(&mut book);
     Ok(book)
 }
@@ -194,11 +193,8 @@ fn first_seen(id: LessonId, learnt: Learnt, lineage: &Lineage, at: &str) -> Less
 /// The least seen lessons go first, of these the oldest.
 fn shorten(book: &mut LessonBook) {
     while book.lessons.len() > LESSONS_MAX {
-        let lessons = book.lessons.iter().enumerate();
-        let least = lessons.min_by_key(|(_, one)| (one.seen, &one.last));
-        let Some(place) = least.map(|(place, _)| place) else {
-            return;
-        };
+        let least = book.lessons.iter().enumerate().min_by_key(|(_, one)| (one.seen, &one.last));
+        let Some(place) = least.map(|(place, _)| place) else { return };
         book.lessons.remove(place);
     }
     for lesson in &mut book.lessons {

@@ -24,8 +24,7 @@ use crate::{
 /// The lessons of a run that has ended; none of one that was stopped, ran out of a budget, or did not have to begin.
 pub fn of_ending(world: &World) -> Vec<Learnt> {
     let run = &world.state.run;
-    let reason = run.ending.reason;
-    let by = match (run.status, reason) {
+    let by = match (run.status, run.ending.reason) {
         (_, None | Some(Reason::AlreadyHeld)) => return Vec::new(),
         (RunStatus::Completed, Some(_)) => LessonSource::Completed,
         (RunStatus::Exhausted, Some(Reason::Passes | Reason::Abandoned | Reason::NoChoice)) => {
@@ -50,8 +49,7 @@ pub fn of_ending(world: &World) -> Vec<Learnt> {
 fn standing(world: &World) -> Choices {
     let verdict = world.state.run.verdict_on_result();
     let judged = verdict.map(|verdict| verdict.choices.clone());
-    let judged = judged.filter(|choices| !choices.is_empty());
-    judged.unwrap_or_else(|| world.active.whole(&world.graph))
+    judged.filter(|choices| !choices.is_empty()).unwrap_or_else(|| world.active.whole(&world.graph))
 }
 
 struct RunOutcome<'w> {
@@ -66,8 +64,7 @@ type TakenChoice = (Ix, Ix);
 
 impl RunOutcome<'_> {
     fn preferred(&self) -> impl Iterator<Item = Learnt> {
-        let pairs = self.standing.iter().flatten();
-        pairs.filter_map(|(group, choice)| {
+        self.standing.iter().flatten().filter_map(|(group, choice)| {
             let (group, choice) = self.indices(group, choice)?;
             // The base case may hold with the choice still open.
             let is_done = self.world.solved()[group];
@@ -78,8 +75,7 @@ impl RunOutcome<'_> {
     }
 
     fn failed(&self) -> impl Iterator<Item = Learnt> {
-        let refuted = self.world.refuted.iter();
-        let refuted = refuted.filter(|conflict| !self.came_nearer(conflict));
+        let refuted = self.world.refuted.iter().filter(|conflict| !self.came_nearer(conflict));
         let refuted = refuted.filter_map(|conflict| {
             let pair = self.blamed(conflict, None)?;
             self.lesson(LessonKind::MustNot, pair, &self.why_refuted(conflict))
@@ -103,17 +99,14 @@ impl RunOutcome<'_> {
 
     fn failed_tasks(&self) -> impl Iterator<Item = Learnt> {
         let (graph, state) = (&self.world.graph, &self.world.state);
-        let tasks = graph.tasks().filter(|x| !graph.is_dropped(*x));
-        tasks.flat_map(move |x| {
-            let tries = search::tries(state, graph.id(x)).iter();
-            let failed = tries.filter(|tried| is_logical(tried));
+        graph.tasks().filter(|x| !graph.is_dropped(*x)).flat_map(move |x| {
+            let failed = search::tries(state, graph.id(x)).iter().filter(|tried| is_logical(tried));
             let valid = failed.filter(move |tried| {
                 let context = (x, tried.context.clone());
                 self.world.valid_contexts.contains(&context)
             });
             let blamed = valid.filter_map(move |tried| {
-                let conflict = search::conflict(graph, x, &tried.choices);
-                self.blamed(&conflict, Some(x))
+                self.blamed(&search::conflict(graph, x, &tried.choices), Some(x))
             });
             blamed.filter_map(move |pair| {
                 let failure = state.newest_failure(graph.id(x));
@@ -130,8 +123,7 @@ impl RunOutcome<'_> {
             let standing = self.standing.as_ref();
             standing.is_some_and(|standing| standing.get(group) == Some(choice))
         };
-        let around = failed.and_then(|x| self.around(x));
-        let around = around.filter(|(group, choice)| {
+        let around = failed.and_then(|x| self.around(x)).filter(|(group, choice)| {
             let graph = &self.world.graph;
             !stands(graph.id(*group), graph.id(*choice))
         });
@@ -151,8 +143,7 @@ impl RunOutcome<'_> {
             match graph.vertex(above).kind {
                 NodeKind::Any => return Some((above, below)),
                 NodeKind::Plan => {
-                    let phase = graph.phase_of(above, below)?;
-                    return Some((above, phase.first()));
+                    return Some((above, graph.phase_of(above, below)?.first()));
                 }
                 NodeKind::Task | NodeKind::All => below = above,
             }
@@ -190,9 +181,7 @@ impl RunOutcome<'_> {
     /// The words of an atom, else its command.
     fn title(&self, x: Ix) -> String {
         let id = self.world.graph.id(x);
-        let Some(atom) = self.world.state.atom(id) else {
-            return id.to_string();
-        };
+        let Some(atom) = self.world.state.atom(id) else { return id.to_string() };
         let action = atom.task().and_then(|task| task.spec.action.as_ref());
         match action.filter(|_| atom.description.trim().is_empty()) {
             Some(action) => action.run.clone(),
@@ -203,10 +192,8 @@ impl RunOutcome<'_> {
     /// Tool and target of the first action, as the control law reads it.
     fn approach(&self, parts: &[Ix]) -> (String, String) {
         let (graph, state) = (&self.world.graph, &self.world.state);
-        let mut inside = parts.iter().flat_map(|x| graph.subtree(*x));
-        let action = inside.find_map(|x| {
-            let atom = state.atom(graph.id(x))?;
-            let action = atom.task()?.spec.action.as_ref()?;
+        let action = parts.iter().flat_map(|x| graph.subtree(*x)).find_map(|x| {
+            let action = state.atom(graph.id(x))?.task()?.spec.action.as_ref()?;
             approach::of_action(&action.run).into_iter().next()
         });
         let named = |text: &str| clean(text, NAME_CHARS_MAX);
@@ -215,8 +202,7 @@ impl RunOutcome<'_> {
 
     /// The leaves that failed under a refuted selection.
     fn why_refuted(&self, conflict: &Choices) -> String {
-        let mut refuted = self.world.state.refutations();
-        let entry = refuted.find(|(_, entry)| entry.conflict == *conflict);
+        let entry = self.world.state.refutations().find(|(_, entry)| entry.conflict == *conflict);
         let leaves = entry.map(|(_, entry)| failed_leaves(entry));
         match leaves.filter(|leaves| !leaves.is_empty()) {
             Some(leaves) => "the base case did not hold: ".to_string() + &leaves,

@@ -48,8 +48,7 @@ impl RememberedChoices {
 
     /// The order of a choice among its untried siblings.
     pub fn rank(&self, graph: &Graph, state: &State, choice: Ix) -> ChoiceRank {
-        let lesson = self.lessons.get(&choice).copied();
-        let lesson = lesson.unwrap_or(LessonRank::Unknown);
+        let lesson = self.lessons.get(&choice).copied().unwrap_or(LessonRank::Unknown);
         ChoiceRank {
             preferred: lesson.min(LessonRank::Unknown),
             law: self.law_rank(choice),
@@ -90,9 +89,7 @@ fn remembered(graph: &Graph, state: &State) -> BTreeMap<Ix, LessonRank> {
 fn lawful(graph: &Graph, state: &State) -> BTreeMap<Ix, LawRank> {
     let mut ranks = BTreeMap::new();
     let is_for_choices = graph.groups().next().is_some();
-    let Some(order) = LawOrder::of(state).filter(|_| is_for_choices) else {
-        return ranks;
-    };
+    let Some(order) = LawOrder::of(state).filter(|_| is_for_choices) else { return ranks };
     for (x, atom) in graph.paired(&state.atoms) {
         let rank = order.rank(atom);
         if rank == LawRank::Free {
@@ -133,9 +130,7 @@ fn probe_rank(state: &State, id: &AtomId) -> ProbeRank {
     let mut newest = task.into_iter().flat_map(|task| task.tries.iter().rev());
     let probe = newest.find_map(|tried| tried.probe.as_ref());
     let found = probe.and_then(|probe| Some((probe, probe.feasible?)));
-    let Some((probe, is_feasible)) = found else {
-        return ProbeRank::Unknown;
-    };
+    let Some((probe, is_feasible)) = found else { return ProbeRank::Unknown };
     let told = |part: Option<u64>| part.unwrap_or(u64::MAX);
     let estimate = [
         told(probe.estimate.cost_usd.map(|cost| cost.0)),

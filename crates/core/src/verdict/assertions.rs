@@ -74,30 +74,25 @@ pub fn as_it_stands(state: &State, check: &Check) -> Option<Verdict> {
 pub fn assertions(state: &State) -> Vec<Assertion> {
     let mut found: Vec<Assertion> = Vec::new();
     let base_case = state.objective.base_case.iter().map(|check| (None, check));
-    let all = state.all_atoms();
-    let atoms = all.iter().filter_map(|(id, atom)| {
-        let check = atom.task()?.spec.checks.as_ref()?;
-        Some((Some(*id), check))
-    });
+    let atoms = state
+        .all_atoms()
+        .into_iter()
+        .filter_map(|(id, atom)| Some((Some(id), atom.task()?.spec.checks.as_ref()?)));
     for (atom, check) in base_case.chain(atoms) {
         for (name, statement) in check.leaves().into_iter().filter_map(called) {
-            let known = found.iter_mut().find(|known| known.name == name);
-            let one = match known {
-                Some(known) => known,
-                None => {
-                    found.push(Assertion {
-                        name: name.to_string(),
-                        statement: statement.to_string(),
-                        in_base_case: false,
-                        atoms: Vec::new(),
-                    });
-                    let last = found.len() - 1;
-                    &mut found[last]
-                }
-            };
+            let known = found.iter().position(|known| known.name == name);
+            let at = known.unwrap_or_else(|| {
+                found.push(Assertion {
+                    name: name.to_string(),
+                    statement: statement.to_string(),
+                    in_base_case: false,
+                    atoms: Vec::new(),
+                });
+                found.len() - 1
+            });
             match atom {
-                None => one.in_base_case = true,
-                Some(id) => one.atoms.push(id.clone()),
+                None => found[at].in_base_case = true,
+                Some(id) => found[at].atoms.push(id.clone()),
             }
         }
     }
@@ -148,8 +143,7 @@ pub fn newest<'s>(
     statement: &str,
     counts: impl Fn(&CorrectionRecord) -> bool,
 ) -> Option<&'s CorrectionRecord> {
-    let words = corrections.iter().rev().filter_map(|one| one.confirms());
-    let mut named = words.filter(|word| {
+    let mut named = corrections.iter().rev().filter_map(|one| one.confirms()).filter(|word| {
         word.name.as_deref().is_some_and(|called| called == name || called == statement)
     });
     named.find(|word| counts(word))
@@ -215,12 +209,9 @@ fn evidence_of_word(
 
 /// A judge's rating of a quality leaf, or that there is none.
 fn evidence_of_rating(check: &Check, basis: &Basis, ratings: &[Rating]) -> Option<EvidenceRecord> {
-    let Leaf::Quality(leaf) = check.leaf()? else {
-        return None;
-    };
+    let Leaf::Quality(leaf) = check.leaf()? else { return None };
     let rating = rating_on(ratings, &check.key(), basis);
-    let holds = rating.and_then(|rating| rating.passes(leaf));
-    let verdict = holds.map_or(Verdict::Unknown, decided);
+    let verdict = rating.and_then(|rating| rating.passes(leaf)).map_or(Verdict::Unknown, decided);
     let told = rating.map(|rating| rating.text(leaf));
     Some(EvidenceRecord {
         ended: Some(told.unwrap_or_else(|| "no judge has rated it".to_owned())),

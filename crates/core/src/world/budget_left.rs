@@ -22,10 +22,7 @@ pub struct BudgetLeft {
 /// or kept for the final answer, are not left.
 pub fn budget_left(state: &State, intent: &Intent) -> Vec<BudgetLeft> {
     let constraints = &state.objective.constraints;
-    let others = || {
-        let in_flight = state.run.in_flight.iter();
-        in_flight.filter(|other| other.id != intent.id)
-    };
+    let others = || state.run.in_flight.iter().filter(|other| other.id != intent.id);
     let left = UsageLimit::ALL.into_iter().filter_map(|limit| {
         let of = constraints.usage(limit)?;
         let reserved = others().map(|other| other.reserved.of(limit));

@@ -42,8 +42,7 @@ pub fn failures_of<'s>(state: &'s State, atom: &AtomId) -> Vec<EarlierFailure<'s
 
 /// The change that did not merge in the context of this attempt.
 pub fn conflict_of<'s>(state: &'s State, intent: &Intent) -> Option<&'s MergeConflict> {
-    let task = state.atom(&intent.atom)?.task()?;
-    task.tried(&intent.context)?.conflict.as_ref()
+    state.atom(&intent.atom)?.task()?.tried(&intent.context)?.conflict.as_ref()
 }
 
 /// The attempts of this atom of which a change was kept, the newest first; in all contexts or in this one.
@@ -90,9 +89,7 @@ pub struct Doubt {
 /// All doubts, in the order of the atoms.
 pub fn doubts(state: &State) -> Vec<Doubt> {
     let doubtful = state.atoms.iter().filter_map(|(id, atom)| {
-        let AtomStatus::InDoubt(attempt) = &atom.task()?.status else {
-            return None;
-        };
+        let AtomStatus::InDoubt(attempt) = &atom.task()?.status else { return None };
         let entry = entry_of(state, attempt);
         Some(Doubt {
             attempt: attempt.clone(),

@@ -51,8 +51,7 @@ pub fn wanted(graph: &Graph, active: &ActiveGraph, state: &State, step: Ix) -> O
     });
     long.find_map(|(plan, of_phase)| {
         let fragment = in_force(graph, active, state, plan)?;
-        let is_new = fragment.summary.is_none();
-        is_new.then(|| phase(graph, plan, fragment, &of_phase))?
+        fragment.summary.is_none().then(|| phase(graph, plan, fragment, &of_phase))?
     })
 }
 
@@ -114,8 +113,7 @@ fn phase(
 /// The length of results as the mode `summary` tells them.
 fn bytes(of_phase: &[(Ix, &Binding)]) -> u32 {
     let each = of_phase.iter().map(|(_, binding)| {
-        let handoff = binding.handoff.as_deref().unwrap_or_default();
-        binding.summary.len() + handoff.len()
+        binding.summary.len() + binding.handoff.as_deref().unwrap_or_default().len()
     });
     u32::try_from(each.sum::<usize>()).unwrap_or(u32::MAX)
 }

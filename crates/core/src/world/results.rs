@@ -44,8 +44,7 @@ pub(crate) fn solve_more(
         solved[y] = true;
         todo.extend(graph.vertex(y).parent);
         // The parts of an atom wait with it.
-        let waiting = graph.needed_by(y).iter();
-        todo.extend(waiting.flat_map(|z| graph.subtree(*z)));
+        todo.extend(graph.needed_by(y).iter().flat_map(|z| graph.subtree(*z)));
     }
 }
 
@@ -83,11 +82,7 @@ pub fn result_in<'s>(
     let bound = state.bindings.get(id).map(|binding| &**binding);
     bound
         .filter(|binding| binding.is_by_person() || binding.context.as_ref() == Some(context))
-        .or_else(|| parked_in(state, id, context))
-}
-
-fn parked_in<'s>(state: &'s State, id: &AtomId, context: &Digest) -> Option<&'s Binding> {
-    state.atom(id)?.task()?.tried(context)?.parked()
+        .or_else(|| state.atom(id)?.task()?.tried(context)?.parked())
 }
 
 /// The digest of the upstream results that an atom is made from, along the dependencies.
@@ -109,9 +104,7 @@ pub(crate) fn inputs(graph: &Graph, active: &ActiveGraph, state: &State, x: Ix) 
     let mut text = String::new();
     for part in parts {
         let id = graph.id(part);
-        let Some(binding) = result_in(graph, state, active, part) else {
-            continue;
-        };
+        let Some(binding) = result_in(graph, state, active, part) else { continue };
         let before = binding.inputs.as_ref().map_or("", Digest::as_str);
         text.push_str(&format!("{id} {} {before}\n", binding.result_digest()));
     }
@@ -127,16 +120,11 @@ pub(crate) fn recount(
     atom: &AtomId,
     count: impl Fn(bool, &mut u32),
 ) {
-    let phases = graph.ix(atom).into_iter();
-    let phases = phases.flat_map(|x| graph.phases_above(x));
+    let phases = graph.ix(atom).into_iter().flat_map(|x| graph.phases_above(x));
     for (plan, phase, _) in phases {
         let (plan, first) = (graph.id(plan), graph.id(phase.first()));
-        let Some(atom) = state.atoms.get_mut(plan) else {
-            continue;
-        };
-        let Some(step) = Arc::make_mut(atom).plan_mut() else {
-            continue;
-        };
+        let Some(atom) = state.atoms.get_mut(plan) else { continue };
+        let Some(step) = Arc::make_mut(atom).plan_mut() else { continue };
         let is_limited = step.budget.as_ref().is_some_and(|one| one.attempts.is_some());
         if let Some(fragment) = step.fragment_mut(first) {
             count(is_limited, &mut fragment.attempts);
@@ -175,9 +163,7 @@ pub(crate) fn line_of(
         let before = graph.waits_for(x).chain(kids).filter(|y| solved[*y]);
         places[x] = before.map(|y| places[y]).max().unwrap_or_default();
         let id = graph.id(x);
-        let Some(commit) = commit(x) else {
-            continue;
-        };
+        let Some(commit) = commit(x) else { continue };
         let known = known.get(id);
         let own = known.map_or(usize::MAX, |(place, _)| *place);
         places[x] = places[x].max(own);

@@ -7,7 +7,7 @@
 
 use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
 
-use super::{AttemptProgress, results, session::Session};
+use super::{AttemptProgress, SpeculativeTree, results, session::Session};
 use crate::{
     event::{AnswerDoubt, Merge, Outcome},
     graph::{
@@ -44,8 +44,7 @@ pub(crate) fn all(seen: &Facts, solved: &AtomVec<bool>) -> Vec<Speculation> {
     let mut found = Vec::new();
     for group in open {
         let in_force = seen.active.selection.get(&group);
-        let others = graph.vertex(group).kids.iter();
-        for choice in others.filter(|kid| Some(*kid) != in_force) {
+        for choice in graph.vertex(group).kids.iter().filter(|kid| Some(*kid) != in_force) {
             let fixed = fixed(seen, group, *choice);
             let space = seen.space(&conflicts, false);
             let selection = search::choose_with(space, &prefer, &BTreeMap::new(), &fixed);
@@ -94,9 +93,7 @@ impl Speculation {
         let Some(task) = state.atoms.get(graph.id(x)).and_then(|atom| atom.task()) else {
             return false;
         };
-        let Some(context) = self.active.context(x) else {
-            return false;
-        };
+        let Some(context) = self.active.context(x) else { return false };
         let has_ended = || task.tried(context).is_some_and(|one| one.ended.is_some());
         task.spec.effect.is_in_tree()
             && !graph.is_behind_gate(x)
@@ -110,12 +107,11 @@ impl Speculation {
     }
 
     /// The head to start new work on, of exactly the results solved here. The outer `None`: it is not made yet.
-    pub(crate) fn head(&self, landing_context: &LandingContext<'_>) -> Option<Option<CommitId>> {
-        if let Some(head) = self.made_already(&landing_context.facts.state) {
+    pub(crate) fn head(&self, here: &LandingContext<'_>) -> Option<Option<CommitId>> {
+        if let Some(head) = self.made_already(&here.facts.state) {
             return Some(head);
         }
-        let staged =
-            landing_context.session.staged.get(&self.name(&landing_context.facts.graph))?;
+        let staged = here.staged(self)?;
         (staged.is_whole && staged.line == self.line).then(|| Some(staged.head.clone()))
     }
 
@@ -125,30 +121,25 @@ impl Speculation {
         if !run.line.starts_with(&self.line) {
             return None;
         }
-        let start = || run.started_from.as_ref().map(|from| from.commit.clone());
-        Some(match self.line.last() {
-            Some(placed) => Some(placed.commit.clone()),
-            None => start(),
-        })
+        let start = run.started_from.as_ref().map(|from| &from.commit);
+        Some(self.line.last().map(|placed| &placed.commit).or(start).cloned())
     }
 
     /// The head to take results in on. All of its commits must still belong there, but some may be missing.
-    fn landing(&self, landing_context: &LandingContext<'_>) -> Option<Option<CommitId>> {
-        if let Some(staged) =
-            landing_context.session.staged.get(&self.name(&landing_context.facts.graph))
-        {
+    fn landing(&self, here: &LandingContext<'_>) -> Option<Option<CommitId>> {
+        if let Some(staged) = here.staged(self) {
             let belongs = |placed: &ResultCommit| self.line.contains(placed);
             if staged.is_whole && staged.line.iter().all(belongs) {
                 return Some(Some(staged.head.clone()));
             }
         }
-        self.made_already(&landing_context.facts.state)
+        self.made_already(&here.facts.state)
     }
 
     /// Whether its tree lacks something that it should hold, and was not found to be impossible.
-    pub(crate) fn wants_staging(&self, landing_context: &LandingContext<'_>) -> bool {
-        let staged = landing_context.session.staged.get(&self.name(&landing_context.facts.graph));
-        self.made_already(&landing_context.facts.state).is_none()
+    pub(crate) fn wants_staging(&self, here: &LandingContext<'_>) -> bool {
+        let staged = here.staged(self);
+        self.made_already(&here.facts.state).is_none()
             && staged.is_none_or(|staged| staged.line != self.line)
     }
 
@@ -168,6 +159,10 @@ pub(crate) struct LandingContext<'a> {
 }
 
 impl<'a> LandingContext<'a> {
+    fn staged(&self, one: &Speculation) -> Option<&'a SpeculativeTree> {
+        self.session.staged.get(&one.name(&self.facts.graph))
+    }
+
     /// Whether its context is that of the selection in force.
     pub(crate) fn is_in_force(&self, intent: &Intent) -> bool {
         let x = self.facts.graph.ix(&intent.atom);
@@ -175,8 +170,7 @@ impl<'a> LandingContext<'a> {
     }
 
     pub(crate) fn speculation_of(&self, intent: &Intent) -> Option<&'a Speculation> {
-        let mut all = self.speculations.iter();
-        all.find(|speculation| speculation.is_of(&self.facts.graph, intent))
+        self.speculations.iter().find(|speculation| speculation.is_of(&self.facts.graph, intent))
     }
 
     /// The head on which the result of an attempt may be taken in now. The outer `None`: on none yet.
@@ -197,8 +191,7 @@ impl<'a> LandingContext<'a> {
         let pairs = speculation.line.iter().zip(run.line.iter());
         let same = pairs.take_while(|(wanted, is)| wanted == is).count();
         let (stays, keep) = speculation.line.split_at(same);
-        let from = stays.last().map_or(start, |placed| placed.commit.clone());
-        Some((from, keep.to_vec()))
+        Some((stays.last().map_or(start, |placed| placed.commit.clone()), keep.to_vec()))
     }
 }
 
@@ -219,22 +212,16 @@ pub(crate) fn forget_staged(
 
 /// The progress of a candidate's checks on the present head; `None` if it has none to be judged.
 pub(crate) fn of_candidate<'c>(
-    landing_context: &LandingContext<'c>,
+    here: &LandingContext<'c>,
     intent: &Intent,
     serial: u64,
 ) -> Option<(Basis, CheckProgress<'c>)> {
-    let (state, session) = (&landing_context.facts.state, landing_context.session);
+    let (state, session) = (&here.facts.state, here.session);
     let Some(AttemptProgress::Merged { onto, merge, .. }) = session.progress.get(&intent.id) else {
         return None;
     };
-    let check = state
-        .atoms
-        .get(&intent.atom)?
-        .task()?
-        .spec
-        .checks
-        .as_ref()
-        .filter(|_| landing_context.landing(intent).as_ref() == Some(onto))?;
+    let check = state.atoms.get(&intent.atom)?.task()?.spec.checks.as_ref();
+    let check = check.filter(|_| here.landing(intent).as_ref() == Some(onto))?;
     let basis = basis_of(merge, serial);
     let progress = evaluator(state, session, &basis).judge(check);
     Some((basis, progress))
@@ -288,33 +275,26 @@ fn evaluator<'a>(state: &'a State, session: &'a Session, basis: &'a Basis) -> Ev
 /// The attempt whose result lands next, if one may. Results land in the order in which they finish, one at a time: the
 /// next candidate is made on the head after it. Nothing lands while the tree or a result is being rebuilt. Speculative
 /// results land last.
-pub(crate) fn next_to_land<'c>(
-    landing_context: &LandingContext<'c>,
-    serial: u64,
-) -> Option<&'c Intent> {
-    let (state, session) = (&landing_context.facts.state, landing_context.session);
-    let (in_force, speculative) = by_force(landing_context);
+pub(crate) fn next_to_land<'c>(here: &LandingContext<'c>, serial: u64) -> Option<&'c Intent> {
+    let (state, session) = (&here.facts.state, here.session);
+    let (in_force, speculative) = by_force(here);
     let mut repairs = in_force.iter().filter(|intent| is_repair(state, intent));
     let first = repairs.next().map(|intent| &intent.id);
-    let gives_way = |intent: &Intent| {
-        first.is_some_and(|id| *id != intent.id) && landing_context.is_in_force(intent)
-    };
+    let gives_way =
+        |intent: &Intent| first.is_some_and(|id| *id != intent.id) && here.is_in_force(intent);
     let may_land = |intent: &&Intent| {
-        let seen = of_candidate(landing_context, intent, serial);
+        let seen = of_candidate(here, intent, serial);
         session.progress.contains_key(&intent.id)
             && !matches!(seen, Some((_, CheckProgress::Confirm(_))))
             && !gives_way(intent)
-            && landing_context.landing(intent).is_some()
+            && here.landing(intent).is_some()
     };
     in_force.into_iter().chain(speculative).find(may_land)
 }
 
 /// The attempts in flight: those in the context in force, and speculative ones.
-pub(crate) fn by_force<'c>(
-    landing_context: &LandingContext<'c>,
-) -> (Vec<&'c Intent>, Vec<&'c Intent>) {
-    let in_flight = landing_context.facts.state.run.in_flight.iter();
-    in_flight.partition(|intent| landing_context.is_in_force(intent))
+pub(crate) fn by_force<'c>(here: &LandingContext<'c>) -> (Vec<&'c Intent>, Vec<&'c Intent>) {
+    here.facts.state.run.in_flight.iter().partition(|intent| here.is_in_force(intent))
 }
 
 fn is_repair(state: &State, intent: &Intent) -> bool {

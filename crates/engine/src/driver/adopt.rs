@@ -50,8 +50,7 @@ pub fn adopt(
     for _ in 0..RACES_MAX {
         let edited = store.read()?;
         let (base, kept) = sides(store, &edited.state, ours);
-        let ours = kept.as_deref().or(ours);
-        match once(store, &edited.state, base.as_deref(), ours, by, now) {
+        match once(store, &edited.state, base.as_deref(), kept.as_deref().or(ours), by, now) {
             Ok(done) => return Ok(done),
             Err(CommitError::Decide(Again::Raced)) => {}
             Err(CommitError::Decide(Again::OtherLineage)) => {
@@ -122,8 +121,7 @@ fn once(
         if ours.is_some_and(|ours| !is_of(ours, base, &fresh.state)) {
             return Err(Again::OtherLineage);
         }
-        let merged = change::merge(base, ours, &fresh.state);
-        let adopted = commit_of(base, ours, merged, by, now);
+        let adopted = commit_of(base, ours, change::merge(base, ours, &fresh.state), by, now);
         events.clone_from(&adopted.events);
         Ok(Some(CommitContent {
             state: adopted.state,

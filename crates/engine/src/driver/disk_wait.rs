@@ -41,8 +41,7 @@ impl DiskWait {
 
     /// The thing that is lacking, if anything.
     pub(super) fn waits_for(&self) -> Option<WaitsFor> {
-        let reported = self.reported.as_ref()?;
-        Some(match reported.lack() {
+        Some(match self.reported.as_ref()?.lack() {
             Some(Lack::Repository) => WaitsFor::Repository,
             _ => WaitsFor::Disk,
         })

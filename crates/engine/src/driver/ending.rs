@@ -37,13 +37,9 @@ impl Loop<'_> {
             return Err(lacked.clone());
         }
         if self.waits_for_file.is_some() {
+            let what = "ended while the state file cannot be read";
             let hint = "mend the state file, then `descent run` goes on from it";
-            return Err(Failure::new(
-                "E-STATE-INVALID",
-                exit::INVALID,
-                "ended while the state file cannot be read",
-                hint,
-            ));
+            return Err(Failure::new("E-STATE-INVALID", exit::INVALID, what, hint));
         }
         let kind = if is_second { RequestKind::StopNow } else { RequestKind::Stop };
         let request = self.stop_request(kind);
@@ -101,9 +97,7 @@ impl Loop<'_> {
 
     /// Records what a requested stop ended. Without the record nothing is lost but the proof.
     pub(super) async fn prove_end(&mut self) {
-        let Some(since) = self.stops_since.take() else {
-            return;
-        };
+        let Some(since) = self.stops_since.take() else { return };
         let ended = EndedProcesses {
             processes: self.host.executor.ended(),
             ms: since.passed_ms(),
@@ -193,8 +187,7 @@ impl Recording {
 }
 
 fn left_ms(since: &Stopwatch) -> u64 {
-    let grace_ms = u64::try_from(timeouts::GRACE.as_millis()).unwrap_or(u64::MAX);
-    grace_ms.saturating_sub(since.passed_ms())
+    u64::try_from(timeouts::GRACE.as_millis()).unwrap_or(u64::MAX).saturating_sub(since.passed_ms())
 }
 
 impl Loop<'_> {
@@ -205,18 +198,14 @@ impl Loop<'_> {
             let key = WorkKey::Attempt(intent.id.clone(), intent.epoch);
             self.running.contains_key(&key) && self.host.executor.is_recording(intent)
         };
-        let in_flight = self.world.state.run.in_flight.iter();
-        let now = in_flight.filter(is_recording).map(|intent| {
+        let now = self.world.state.run.in_flight.iter().filter(is_recording).map(|intent| {
             let known = self.recording.0.remove(&intent.id);
             let since = known.unwrap_or_else(|| Stopwatch::start(Arc::clone(&self.host.clock)));
             (intent.id.clone(), since)
         });
-        let now = now.collect();
-        self.recording = Recording(now);
-        let waited_for = self.recording.0.iter();
-        let waited_for = waited_for.filter(|(_, since)| left_ms(since) > 0);
-        let waited_for = waited_for.map(|(attempt, _)| attempt.clone()).collect();
-        self.session.are_recorded(waited_for);
+        self.recording = Recording(now.collect());
+        let waited_for = self.recording.0.iter().filter(|(_, since)| left_ms(since) > 0);
+        self.session.are_recorded(waited_for.map(|(attempt, _)| attempt.clone()).collect());
     }
 }
 
@@ -249,8 +238,7 @@ impl Loop<'_> {
     }
 
     fn runs_once_only(&self) -> bool {
-        let mut in_flight = self.world.state.run.in_flight.iter();
-        in_flight.any(|intent| {
+        self.world.state.run.in_flight.iter().any(|intent| {
             let is_its = |key: &WorkKey| matches!(key, WorkKey::Attempt(id, _) if *id == intent.id);
             intent.effect.is_once_only() && self.running.keys().any(is_its)
         })

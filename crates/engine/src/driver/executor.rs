@@ -161,8 +161,7 @@ impl Sessions {
     }
 
     pub(super) fn take(&self, attempt: &AttemptId) -> Option<SessionRecord> {
-        let mut sessions = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        sessions.remove(attempt)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(attempt)
     }
 }
 

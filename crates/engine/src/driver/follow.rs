@@ -30,6 +30,7 @@ use descent_system::{
 /// How long a name may be absent while an editor replaces the file; on a busy machine an editor may
 /// sleep in between.
 const ABSENT_MS: u64 = 1_000;
+const ANOTHER: &str = "the state file is another one now";
 
 #[derive(Default)]
 pub(super) struct Follower {
@@ -78,8 +79,7 @@ impl Loop<'_> {
         let loaded = match read {
             Ok(loaded) => loaded,
             Err(error) if error.is_about_content() => {
-                self.wait_for_file(error.details(), &error);
-                return Ok(false);
+                return Ok(self.waits_for_file(error.details(), &error));
             }
             Err(error) => return Err(error.into()),
         };
@@ -89,22 +89,18 @@ impl Loop<'_> {
             return Ok(true);
         }
         if let Some(why) = self.is_by_another(&loaded) {
-            self.wait_for_file(vec![why], &"the state file is another one now");
-            return Ok(false);
+            return Ok(self.waits_for_file(vec![why], &ANOTHER));
         }
         let newer = loaded.not_understood(&self.host.store.place().state);
         if !newer.is_empty() {
-            self.wait_for_file(newer, &"the file holds what only a newer descent knows");
-            return Ok(false);
+            let why = "the file holds what only a newer descent knows";
+            return Ok(self.waits_for_file(newer, &why));
         }
         if loaded.is_foreign {
             let missing = loaded.missing(&self.host.store.place().state);
             if let Some(line) = self.awaits_consent(&loaded) {
-                self.wait_for_file(
-                    vec![line],
-                    &"attempts can write the state file here, and it changed",
-                );
-                return Ok(false);
+                let why = "attempts can write the state file here, and it changed";
+                return Ok(self.waits_for_file(vec![line], &why));
             }
             if missing.is_empty() {
                 let odd = self.odd(&loaded);
@@ -116,8 +112,7 @@ impl Loop<'_> {
                 }
                 return taken;
             }
-            self.wait_for_file(missing, &"the file lacks what a run starts from");
-            return Ok(false);
+            return Ok(self.waits_for_file(missing, &"the file lacks what a run starts from"));
         }
         self.file_is_whole();
         let news = change::news(&self.world.state, &loaded.state);
@@ -163,14 +158,12 @@ impl Loop<'_> {
     fn odd(&self, edited: &LoadedState) -> Vec<String> {
         let known = self.loaded.warnings();
         let is_known = |new: &&Fault| {
-            let mut known = known.iter();
-            known.any(|old| (&old.pointer, &old.message) == (&new.pointer, &new.message))
+            known.iter().any(|old| (&old.pointer, &old.message) == (&new.pointer, &new.message))
         };
         let new = edited.warnings().iter().filter(|new| !is_known(new));
         let new: Vec<Fault> = new.cloned().collect();
         let lines = store::show_faults(&self.host.store.place().state, edited.bytes(), &new);
-        let lines = lines.iter().map(|line| format!("warning: {line}"));
-        lines.collect()
+        lines.iter().map(|line| format!("warning: {line}")).collect()
     }
 
     /// The reason if the file is now by another owner. The consent at the start of the run was for
@@ -206,16 +199,13 @@ impl Loop<'_> {
             Err(AdoptionRefusal::OtherLineage) => {
                 let path = self.host.store.place().state.display().to_string();
                 let line = format!("{path}: /lineage: the file holds the state of another lineage");
-                self.wait_for_file(vec![line], &"the state file is another one now");
-                Ok(false)
+                Ok(self.waits_for_file(vec![line], &ANOTHER))
             }
             Err(AdoptionRefusal::Store(error)) if error.is_about_content() => {
-                self.wait_for_file(error.details(), &error);
-                Ok(false)
+                Ok(self.waits_for_file(error.details(), &error))
             }
             Err(AdoptionRefusal::Store(error @ StoreError::TooLarge { .. })) => {
-                self.wait_for_file(vec![error.facts().2.to_owned()], &error);
-                Ok(false)
+                Ok(self.waits_for_file(vec![error.facts().2.to_owned()], &error))
             }
             // The next look waits for the name, or reports that it is gone.
             Err(AdoptionRefusal::Store(error)) if error.is_missing() => Ok(true),
@@ -223,17 +213,10 @@ impl Loop<'_> {
         }
     }
 
-    /// The failure if another directory has the name of the state's.
-    pub(super) fn directory_was_moved(&mut self) -> Option<Failure> {
-        match self.host.store.read() {
-            Err(error @ StoreError::Moved { .. }) => Some(error.into()),
-            _ => None,
-        }
-    }
-
-    fn wait_for_file(&mut self, lines: Vec<String>, why: &dyn std::fmt::Display) {
+    /// Waits for a person who corrects the file: `false`, nothing is adopted now.
+    fn waits_for_file(&mut self, lines: Vec<String>, why: &dyn std::fmt::Display) -> bool {
         if self.waits_for_file.as_ref() == Some(&lines) {
-            return;
+            return false;
         }
         // If this loop dies before the correction, the next one finds the base of the edit there.
         self.host.store.write_journal();
@@ -242,6 +225,7 @@ impl Loop<'_> {
         ));
         lines.iter().for_each(|line| (self.observer.on_note)(line));
         self.waits_for_file = Some(lines);
+        false
     }
 
     fn file_is_whole(&mut self) {
@@ -272,8 +256,7 @@ impl Loop<'_> {
             ),
             Err(error) => format!("its last bytes could not be saved either: {error}"),
         };
-        let failure = Failure::new("E-STATE-PLACE", exit::IO, message, hint);
-        self.vanished.insert(failure).clone()
+        self.vanished.insert(Failure::new("E-STATE-PLACE", exit::IO, message, hint)).clone()
     }
 
     /// Moves the result's ref to the head. The ref is a convenience; the state is the truth.

@@ -77,22 +77,12 @@ impl Loop<'_> {
 
     fn begin(&mut self, key: WorkKey, effect: Work) {
         let slot = match &effect {
-            Work::Attempt(intent) => Some(self.slot(&intent.id)),
-            Work::Merge { .. }
-            | Work::Rebuild { .. }
-            | Work::Stage { .. }
-            | Work::Judge { .. }
-            | Work::Consult(_)
-            | Work::Learn(_) => None,
+            Work::Attempt(intent) => self.slot(&intent.id),
+            Work::Merge { .. } | Work::Rebuild { .. } | Work::Stage { .. } => 0,
+            Work::Judge { .. } | Work::Consult(_) | Work::Learn(_) => 0,
         };
-        let cancel = CancellationToken::new();
-        let work = self.host.executor.perform(
-            &self.world,
-            &self.session,
-            effect,
-            slot.unwrap_or(0),
-            cancel.clone(),
-        );
+        let (cancel, executor) = (CancellationToken::new(), &self.host.executor);
+        let work = executor.perform(&self.world, &self.session, effect, slot, cancel.clone());
         self.generations += 1;
         let generation = self.generations;
         let (done, name) = (self.done.clone(), key.clone());

@@ -68,8 +68,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
             used: agent::told_so_far(&attempts, &state.run.in_flight),
             gone,
         };
-        let slots = went_on.iter().map(|(id, session)| (id.clone(), session.slot));
-        let slots = slots.collect();
+        let slots = went_on.iter().map(|(id, session)| (id.clone(), session.slot)).collect();
         sessions.fill(went_on);
         Ok(RunLeftovers { left, slots })
     };
@@ -88,14 +87,15 @@ fn going_on(
     let attempts = place.attempts();
     let is_finished = |intent: &&Intent| finished.iter().any(|(id, _)| *id == intent.id);
     let open = state.run.in_flight.iter().filter(|intent| !is_finished(intent));
-    let tree_alone = open.filter(|intent| intent.effect == SideEffect::Tree);
-    let sessions = tree_alone.filter_map(|intent| {
+    let sessions = open.filter(|intent| intent.effect == SideEffect::Tree).filter_map(|intent| {
         let session = agent::session(&attempts, intent)?;
         let is_same_agent =
             intent.agent.as_ref().map(AgentName::as_str) == Some(session.agent.as_str());
         // A model that is asked has left nothing in its workspace; its answers are to the state as it was.
         let is_asked = agents.is_asked(intent);
-        if is_asked && is_corrected_since(state, intent) {
+        // A person changed something since it began.
+        let mut times = state.corrections.iter().filter_map(|one| one.data.timestamp.as_ref());
+        if is_asked && times.any(|at| *at >= intent.at) {
             return None;
         }
         let is_as_left = is_asked
@@ -104,13 +104,6 @@ fn going_on(
         can.then(|| (intent.id.clone(), session))
     });
     sessions.collect()
-}
-
-/// Whether a person changed anything since an attempt began.
-fn is_corrected_since(state: &State, intent: &Intent) -> bool {
-    let times = state.corrections.iter();
-    let mut times = times.filter_map(|one| one.data.timestamp.as_ref());
-    times.any(|at| *at >= intent.at)
 }
 
 impl Loop<'_> {
@@ -160,8 +153,7 @@ pub(super) fn note_of_consult(place: &StatePlace) -> PathBuf {
 pub(crate) fn slot_of(place: &StatePlace, run: &RunId, attempt: &AttemptId) -> Option<usize> {
     let mark = mark_of(place, run, attempt);
     files::entries(&place.attempts()).into_iter().find_map(|path| {
-        let name = path.file_name()?.to_str()?;
-        let slot = name.strip_prefix(SLOT)?.strip_suffix(".json")?;
+        let slot = path.file_name()?.to_str()?.strip_prefix(SLOT)?.strip_suffix(".json")?;
         slot.parse().ok().filter(|_| record_at(&path).is_some_and(|record| record.mark == mark))
     })
 }

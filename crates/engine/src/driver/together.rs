@@ -17,14 +17,14 @@ use descent_core::{
 };
 
 use super::Loop;
-use descent_system::{clock::Clock, failure::Failure};
+use descent_system::failure::Failure;
 
 /// Inputs in one commit at most: the history keeps the events of each.
 pub(super) const INPUTS_MAX: usize = 16;
 
 /// The time of inputs that arrived together, and the active time before it.
 pub(super) struct Lap {
-    now: UnixMillis,
+    pub(super) now: UnixMillis,
     active_ms: u64,
 }
 
@@ -40,11 +40,6 @@ impl Lap {
         let active_ms = std::mem::take(&mut self.active_ms);
         Observation { now: self.now, active_ms, event }
     }
-
-    /// A step that is made again after somebody else's commit has a later time than that.
-    pub(super) fn starts_anew(&mut self, clock: &dyn Clock) {
-        self.now = clock.now();
-    }
 }
 
 impl Loop<'_> {
@@ -57,8 +52,7 @@ impl Loop<'_> {
     /// Lets no active time pass while nothing goes on but the wait for a person who corrects the file.
     pub(super) fn rest(&mut self) {
         if self.waits_for_file.is_some() && self.running.is_empty() {
-            let passed_ms = self.stopwatch.lap_ms();
-            self.before_rest_ms.get_or_insert(passed_ms);
+            self.before_rest_ms.get_or_insert(self.stopwatch.lap_ms());
         }
     }
 

@@ -35,8 +35,7 @@ impl Compared {
 impl Loop<'_> {
     /// Times of a file can be put back: once in a while only the bytes tell.
     pub(super) fn distrust_stamp(&mut self) {
-        let now = CloseStamp::at(&self.host.store.place().state);
-        if self.compared.is_due(now) {
+        if self.compared.is_due(CloseStamp::at(&self.host.store.place().state)) {
             self.watch_stamp = None;
         }
     }
@@ -57,10 +56,10 @@ impl Watch {
         let (tell, events) = mpsc::channel(1);
         let name: PathBuf = state.to_owned();
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
+            let is_it = |path: &PathBuf| path.file_name() == name.file_name();
             let concerns = event.map_or(true, |event| {
-                !event.kind.is_access()
-                    && (event.paths.is_empty()
-                        || event.paths.iter().any(|path| path.file_name() == name.file_name()))
+                let is_there = event.paths.is_empty() || event.paths.iter().any(is_it);
+                is_there && !event.kind.is_access()
             });
             if concerns {
                 // A full channel says it already.
@@ -68,8 +67,7 @@ impl Watch {
             }
         });
         let watcher = watcher.and_then(|mut watcher| {
-            let dir = state.parent().unwrap_or(Path::new("."));
-            watcher.watch(dir, RecursiveMode::NonRecursive)?;
+            watcher.watch(state.parent().unwrap_or(Path::new(".")), RecursiveMode::NonRecursive)?;
             Ok(watcher)
         });
         if let Err(error) = &watcher {
@@ -98,15 +96,11 @@ impl Watch {
 impl Loop<'_> {
     pub(super) async fn look_around(&mut self) -> Result<(), Failure> {
         self.look_at_file().await?;
-        self.look_for_asker();
-        self.tend()
-    }
-
-    /// Retires a redirect whose process died before it made its change.
-    fn look_for_asker(&mut self) {
+        // A redirect whose process died before it made its change is retired.
         if change::is_redirect_open(&self.world.state) && !self.host.store.is_redirect_asked() {
             self.pending.push_back(Input::AskerGone);
         }
+        self.tend()
     }
 
     /// Runs the store's small chores while nothing happens.
@@ -134,10 +128,8 @@ impl Loop<'_> {
     /// Reports edits that came too late to be read, or whose commit was lost.
     pub(super) fn tell_rescued(&mut self) {
         for path in self.host.store.newly_rescued() {
-            (self.observer.on_note)(&format!(
-                "an edit that is in no commit was kept as {}",
-                path.display()
-            ));
+            let path = path.display();
+            (self.observer.on_note)(&format!("an edit that is in no commit was kept as {path}"));
         }
     }
 }

@@ -71,9 +71,7 @@ impl Executor for RealExecutor {
 
     fn snapshot(&self) -> BoxedFuture<StartSnapshot> {
         on_trees(&self.workspaces, |workspaces| {
-            let Some(trees) = workspaces.trees() else {
-                return Ok(StartSnapshot::default());
-            };
+            let Some(trees) = workspaces.trees() else { return Ok(StartSnapshot::default()) };
             Ok((Some(trees.start()?), trees.take_notes()))
         })
     }
@@ -86,8 +84,44 @@ impl Executor for RealExecutor {
         slot: usize,
         cancel: CancellationToken,
     ) -> BoxedFuture<Option<Input>> {
+        let (executor, workspaces) = (self.clone(), self.workspaces.clone());
+        let work: BoxedFuture<Option<Input>> = match effect {
+            Work::Attempt(intent) => {
+                Box::pin(attempt(Attempting::of(executor, world, intent, slot), cancel))
+            }
+            Work::Merge { intent, made, onto } => {
+                let message = message(world, &intent);
+                Box::pin(merge(workspaces, intent, made, onto, message))
+            }
+            Work::Rebuild { start, from, stays, keep } => Box::pin(async move {
+                let built = built(&workspaces, "head".to_owned(), from, keep);
+                let (head, rebuilt, dropped) = built.await?;
+                let line = stays.into_iter().chain(rebuilt).collect();
+                Ok(Some(Input::Built { start, head, line, dropped }))
+            }),
+            // Merges like the result, but under a reference of its own, which keeps the base of whatever builds on it.
+            Work::Stage { speculation, start, wanted, from, keep } => Box::pin(async move {
+                let name = format!("beside.{}", speculation.1);
+                let (head, _, dropped) = built(&workspaces, name, from, keep).await?;
+                Ok(Some(Input::Staged { speculation, start, wanted, head, dropped }))
+            }),
+            Work::Learn(commit) => Box::pin(async move {
+                let wanted = commit.clone();
+                let tree = with_trees(&workspaces, move |workspaces| workspaces.tree_of(&wanted));
+                Ok(tree.await?.map(|tree| Input::Learned { commit, tree }))
+            }),
+            Work::Consult(asked) => {
+                let (world, session) = (world.clone(), session.clone());
+                Box::pin(consult(Consulting { executor, world, session, consult: asked }, cancel))
+            }
+            Work::Judge { scope, basis, commit, onto, check } => {
+                let (world, session) = (world.clone(), session.clone());
+                let judging =
+                    Judging { executor, world, session, scope, basis, commit, onto, check };
+                Box::pin(judge(judging, cancel))
+            }
+        };
         let workspaces = self.workspaces.clone();
-        let work = perform(self, world, session, effect, slot, cancel);
         Box::pin(async move { of_work(&workspaces, work.await) })
     }
 
@@ -96,8 +130,7 @@ impl Executor for RealExecutor {
     }
 
     fn notes(&self) -> Vec<String> {
-        let trees = self.workspaces.trees();
-        trees.map_or_else(Vec::new, Worktrees::take_notes)
+        self.workspaces.trees().map_or_else(Vec::new, Worktrees::take_notes)
     }
 
     fn follow(&self, head: CommitId) -> BoxedFuture<()> {
@@ -109,9 +142,7 @@ impl Executor for RealExecutor {
 
     fn deliver(&self, head: CommitId, needed: NeededCommits) -> BoxedFuture<()> {
         on_trees(&self.workspaces, move |workspaces| {
-            let Some(trees) = workspaces.trees() else {
-                return Ok(());
-            };
+            let Some(trees) = workspaces.trees() else { return Ok(()) };
             trees.follow(&head)?;
             trees.release(&needed.commits, &needed.shown)?;
             trees.deliver(&head).map(drop)
@@ -151,49 +182,6 @@ fn on_trees<T: Send + 'static>(
 ) -> BoxedFuture<T> {
     let workspaces = workspaces.clone();
     Box::pin(async move { of_trees(&workspaces, with_trees(&workspaces, work).await) })
-}
-
-fn perform(
-    executor: &RealExecutor,
-    world: &World,
-    session: &Session,
-    effect: Work,
-    slot: usize,
-    cancel: CancellationToken,
-) -> BoxedFuture<Option<Input>> {
-    let (executor, workspaces) = (executor.clone(), executor.workspaces.clone());
-    match effect {
-        Work::Attempt(intent) => {
-            Box::pin(attempt(Attempting::of(executor, world, intent, slot), cancel))
-        }
-        Work::Merge { intent, made, onto } => {
-            let message = message(world, &intent);
-            Box::pin(merge(workspaces, intent, made, onto, message))
-        }
-        Work::Rebuild { start, from, stays, keep } => Box::pin(async move {
-            let built = built(&workspaces, "head".to_owned(), from, keep);
-            let (head, rebuilt, dropped) = built.await?;
-            let line = stays.into_iter().chain(rebuilt).collect();
-            Ok(Some(Input::Built { start, head, line, dropped }))
-        }),
-        // Merges like the result, but under a reference of its own, which keeps the base of whatever builds on it.
-        Work::Stage { speculation, start, wanted, from, keep } => Box::pin(async move {
-            let name = format!("beside.{}", speculation.1);
-            let (head, _, dropped) = built(&workspaces, name, from, keep).await?;
-            Ok(Some(Input::Staged { speculation, start, wanted, head, dropped }))
-        }),
-        Work::Learn(commit) => Box::pin(learn(workspaces, commit)),
-        Work::Consult(asked) => {
-            let (world, session) = (world.clone(), session.clone());
-            let consulting = Consulting { executor, world, session, consult: asked };
-            Box::pin(consult(consulting, cancel))
-        }
-        Work::Judge { scope, basis, commit, onto, check } => {
-            let (world, session) = (world.clone(), session.clone());
-            let judging = Judging { executor, world, session, scope, basis, commit, onto, check };
-            Box::pin(judge(judging, cancel))
-        }
-    }
 }
 
 /// An attempt, with the state that recorded its intent.
@@ -342,20 +330,12 @@ async fn built(
     keep: Vec<ResultCommit>,
 ) -> Result<workspace::RebuildResult, Failure> {
     let built = with_trees(workspaces, move |workspaces| {
-        let Some(trees) = workspaces.trees() else {
-            return Ok((from, keep, Vec::new()));
-        };
+        let Some(trees) = workspaces.trees() else { return Ok((from, keep, Vec::new())) };
         let built = trees.rebuild(&from, &keep)?;
         trees.keep(&name, &built.0, &from)?;
         Ok(built)
     });
     built.await
-}
-
-async fn learn(workspaces: Workspaces, commit: CommitId) -> Result<Option<Input>, Failure> {
-    let wanted = commit.clone();
-    let tree = with_trees(&workspaces, move |workspaces| workspaces.tree_of(&wanted)).await?;
-    Ok(tree.map(|tree| Input::Learned { commit, tree }))
 }
 
 /// A prompt with the facts that only the shell knows.
@@ -407,8 +387,7 @@ impl ToldPrompt {
         let PromptRequest { place, world, .. } = request;
         let changes = earlier::changes(&world.state, request.intent, None);
         let trees = request.workspaces.and_then(Workspaces::trees);
-        let patches = trees.map(|trees| trees.patches(&changes));
-        let patches = patches.unwrap_or_default();
+        let patches = trees.map(|trees| trees.patches(&changes)).unwrap_or_default();
         let dir = place.attempts().join(request.intent.id.as_str());
         let dir = std::path::absolute(&dir).unwrap_or(dir);
         let lies_at = |one: &_| Some(evidence::find(place, one)?.display().to_string());
@@ -439,9 +418,11 @@ impl ToldPrompt {
     pub fn files(&self) -> Vec<InputFile> {
         let whole = self.prompt.files.iter().map(InputFile::from);
         let patches = self.patches.iter().enumerate();
-        let patches = patches
-            .map(|(place, patch)| InputFile { name: name(place), bytes: patch.bytes.clone() });
-        whole.chain(patches).collect()
+        let of_patch = |(n, patch): (usize, &KeptPatch)| InputFile {
+            name: name(n),
+            bytes: patch.bytes.clone(),
+        };
+        whole.chain(patches.map(of_patch)).collect()
     }
 }
 

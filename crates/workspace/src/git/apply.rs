@@ -41,7 +41,7 @@ impl Git {
         scratch: &Path,
         is_dry: bool,
     ) -> Result<ApplyOutcome, GitError> {
-        let changes = self.between(base, head)?;
+        let changes = self.changes(base, head)?;
         if changes.is_empty() {
             return Ok(ApplyOutcome::Nothing);
         }
@@ -82,8 +82,7 @@ impl Git {
         let branch = person.head()?.branch.into_iter();
         let branch = branch.map(|name| person.common_dir().join(format!("refs/heads/{name}.lock")));
         let locks = ["index.lock", "HEAD.lock"].map(|name| person.git_dir().join(name));
-        let mut locks = locks.into_iter().chain(branch);
-        match locks.find(|lock| lock.symlink_metadata().is_ok()) {
+        match locks.into_iter().chain(branch).find(|lock| lock.symlink_metadata().is_ok()) {
             Some(lock) => {
                 Err(GitError::Locked { verb: "read-tree", stderr_tail: lock.display().to_string() })
             }
@@ -123,7 +122,7 @@ impl Git {
         if !person.git_dir().join("info/sparse-checkout").is_file() {
             return Ok(Vec::new());
         }
-        let listed = person.call("ls-files").args(["-t", "-s", "-z"]).ok()?;
+        let listed = person.call("ls-files -t -s -z").ok()?;
         let entries: BTreeSet<&[u8]> = fields(&listed).collect();
         let is_left_out = |change: &&PathChange| {
             let old = &change.old;
@@ -152,17 +151,14 @@ impl Git {
                 unlike.insert(change.path.clone());
             }
         }
-        let call = |verb| {
-            let call = self.at_home(verb).index(index.path());
-            call.attributes_of(commit.as_str()).setting("core.sparseCheckout=false")
+        let call = |words| {
+            let call = self.at_home(words).index(index.path());
+            call.attributes_of(commit).setting("core.sparseCheckout=false")
         };
-        let fill = call("update-index").args(["-z", "--index-info"]);
-        fill.stdin(entries).ok()?;
-        let output = call("diff")
-            .args(["--name-only", "-z", "--no-renames", "--no-ext-diff", "--no-textconv"])
-            .args(["--no-relative", "--ignore-submodules=all", "--"])
-            .ok()?;
-        unlike.extend(fields(&output).map(<[u8]>::to_vec));
+        call("update-index -z --index-info").stdin(entries).ok()?;
+        let differing = call("diff --name-only -z --no-renames --no-ext-diff --no-textconv")
+            .args(["--no-relative", "--ignore-submodules=all", "--"]);
+        unlike.extend(fields(&differing.ok()?).map(<[u8]>::to_vec));
         Ok((unlike, index))
     }
 
@@ -175,11 +171,9 @@ impl Git {
         prefix.push(&files);
         prefix.push("/");
         let new = seen.pending.iter().filter(|change| !change.new.is_absent());
-        self.at_home("checkout-index")
-            .index(seen.head_index.path())
-            .attributes_of(head.as_str())
-            .arg(prefix)
-            .args(["-f", "-q", "-z", "--stdin"])
+        let call = self.at_home("checkout-index -f -q -z --stdin").arg(prefix);
+        call.index(seen.head_index.path())
+            .attributes_of(head)
             .stdin_paths(new.map(|change| &change.path))
             .ok()?;
         // Content before name, and files before the branch that refers to them. A power cut leaves
@@ -196,17 +190,12 @@ impl Git {
         const SYNCED: &str = "core.fsync=objects,reference,index";
         self.bring_home(head, base)?;
         let person = self.person();
-        let call = |verb| person.call(verb).setting(SYNCED);
-        let reset = call("read-tree").arg("--reset");
-        reset.id("", head.as_str(), "").ok()?;
+        let call = |words| person.call(words).setting(SYNCED);
+        call("read-tree --reset").id(head).ok()?;
         // This only updates the index's file times: a status of 1 names files that differ.
-        let refresh = call("update-index").args(["-q", "--refresh"]);
-        refresh.output()?;
-        let call = person.call("update-ref");
-        call.args(["-m", "descent: fast-forward", "HEAD"])
-            .id("", head.as_str(), "")
-            .id("", base.as_str(), "")
-            .ok()?;
+        call("update-index -q --refresh").output()?;
+        let call = person.call("update-ref").args(["-m", "descent: fast-forward", "HEAD"]);
+        call.id(head).id(base).ok()?;
         person.sync_all()
     }
 }
@@ -235,9 +224,7 @@ impl Git {
         changes: &[PathChange],
         status: &WorkTreeStatus,
     ) -> Result<Forward, GitError> {
-        let Some(home) = &status.head else {
-            return Ok(Err(MOVED.to_owned()));
-        };
+        let Some(home) = &status.head else { return Ok(Err(MOVED.to_owned())) };
         if self.is_amid_something() {
             return Ok(Err("a merge, a rebase or a bisect is under way".to_owned()));
         }
@@ -245,7 +232,7 @@ impl Git {
             return Ok(Err(format!("{path} has changes that are not committed")));
         }
         let no = |path: &[u8], why: &str| Ok(Err(format!("{}: {why}", shown(path))));
-        let apart = self.between(home, base)?;
+        let apart = self.changes(home, base)?;
         if let Some(change) = apart.iter().find(|change| !change.old.is_absent()) {
             let why = "the run started from changes of it that were not committed";
             return if self.parent_of(base)?.as_ref() == Some(home) {
@@ -255,20 +242,14 @@ impl Git {
             };
         }
         if let Some(change) = changes.iter().find(|one| change_of(&apart, &one.path).is_some()) {
-            let why = "the result changes it, and it was not tracked at the start";
-            return no(&change.path, why);
+            return no(&change.path, "the result changes it, and it was not tracked at the start");
         }
-        let call = self
-            .call("rev-list")
-            .args(["--reverse", "--first-parent"])
-            .id("", head.as_str(), "")
-            .id("^", base.as_str(), "");
-        let listed = call.ok()?;
+        let listed = self.call("rev-list --reverse --first-parent").id(head).but(base).ok()?;
         let commits = listed.split(|byte| *byte == b'\n').filter_map(as_id);
         // At the base itself each is its own copy.
         let copy = self.rebuild(home, &commits.map(CommitId::new).collect::<Vec<_>>())?;
         let is_whole = copy.line.iter().all(Option::is_some);
-        let is_same = is_whole && self.between(home, &copy.head)? == changes;
+        let is_same = is_whole && self.changes(home, &copy.head)? == changes;
         let why = || "its commits change untracked files, and change them back".to_owned();
         Ok(is_same.then(|| [home.clone(), copy.head]).ok_or_else(why))
     }
@@ -280,39 +261,24 @@ impl Git {
         base: &CommitId,
         head: &CommitId,
     ) -> Result<bool, GitError> {
-        let apart = self.between(home, head)?;
-        let mut changes = self.between(base, head)?.into_iter();
+        let apart = self.changes(home, head)?;
+        let mut changes = self.changes(base, head)?.into_iter();
         Ok(apart.iter().all(|change| change.old.is_absent())
             && changes.all(|change| change_of(&apart, &change.path).is_none()))
     }
 
-    pub(super) fn between(
-        &self,
-        base: &CommitId,
-        head: &CommitId,
-    ) -> Result<Vec<PathChange>, GitError> {
-        self.changes(base.as_str(), head.as_str())
-    }
-
     /// Whether a merge, a rebase or the like is going on: HEAD must not move then.
     pub fn is_amid_something(&self) -> bool {
-        const MARKS: &[&str] = &[
-            "MERGE_HEAD",
-            "CHERRY_PICK_HEAD",
-            "REVERT_HEAD",
-            "rebase-merge",
-            "rebase-apply",
-            "BISECT_LOG",
-        ];
-        let mut marks = MARKS.iter();
+        let mut marks =
+            "MERGE_HEAD CHERRY_PICK_HEAD REVERT_HEAD rebase-merge rebase-apply BISECT_LOG"
+                .split(' ');
         marks.any(|mark| self.person().git_dir().join(mark).exists())
     }
 }
 
 /// The change of a path among those in order.
 fn change_of<'c>(changes: &'c [PathChange], path: &[u8]) -> Option<&'c PathChange> {
-    let found = changes.binary_search_by(|change| change.path[..].cmp(path));
-    Some(&changes[found.ok()?])
+    Some(&changes[changes.binary_search_by(|change| change.path[..].cmp(path)).ok()?])
 }
 
 /// The first tracked path that differs from HEAD otherwise than by the change.

@@ -1,7 +1,7 @@
 //! One run of git: its arguments, its directory, its input, and the check of its answer.
 
 use super::{Git, GitError, host::Env};
-use descent_core::id::UnixMillis;
+use descent_core::id::{Digest, UnixMillis};
 use descent_process::{timeouts::TOOL_MAX, tool::ToolOutput};
 use descent_system::{failure::lack_in, space};
 use rustix::process::Signal;
@@ -27,12 +27,13 @@ pub(super) struct Call<'a> {
 }
 
 impl Git {
-    /// A run in the person's own working tree.
-    pub(super) fn call(&self, verb: &'static str) -> Call<'_> {
-        self.call_in(verb, self.git_dir(), self.top())
+    /// A run in the person's own working tree; the words are its verb, and the arguments that it always has.
+    pub(super) fn call(&self, words: &'static str) -> Call<'_> {
+        self.call_in(words, self.git_dir(), self.top())
     }
 
-    pub(super) fn call_in(&self, verb: &'static str, git_dir: &Path, tree: &Path) -> Call<'_> {
+    pub(super) fn call_in(&self, words: &'static str, git_dir: &Path, tree: &Path) -> Call<'_> {
+        let mut words = words.split(' ');
         let mut env: Env =
             vec![("GIT_DIR".into(), git_dir.into()), ("GIT_WORK_TREE".into(), tree.into())];
         if self.0.kept.is_some() {
@@ -41,9 +42,9 @@ impl Git {
         }
         Call {
             git: self,
-            verb,
+            verb: words.next().unwrap_or_default(),
             before: vec!["--no-pager".into()],
-            args: Vec::new(),
+            args: words.map(OsString::from).collect(),
             env,
             cwd: tree.to_owned(),
             stdin: None,
@@ -72,16 +73,30 @@ impl Call<'_> {
         self
     }
 
-    /// Adds an id between two texts; an invalid id never reaches git.
-    pub(super) fn id(mut self, before: &str, id: &str, after: &str) -> Self {
-        self = self.check_id(id);
-        self.args.push(format!("{before}{id}{after}").into());
-        self
+    /// Adds an id; an invalid one never reaches git.
+    pub(super) fn id(self, id: impl ToString) -> Self {
+        self.id_within("", id, "")
     }
 
-    pub(super) fn check_id(mut self, id: &str) -> Self {
+    /// Adds an id whose history is left out.
+    pub(super) fn but(self, id: impl ToString) -> Self {
+        self.id_within("^", id, "")
+    }
+
+    pub(super) fn id_within(self, before: &str, id: impl ToString, after: &str) -> Self {
+        let id = id.to_string();
+        self.check_id(&id).arg(format!("{before}{id}{after}"))
+    }
+
+    /// Adds two trees, or the trees of two commits.
+    pub(super) fn trees(self, from: &str, to: &str) -> Self {
+        self.id_within("", from, "^{tree}").id_within("", to, "^{tree}")
+    }
+
+    pub(super) fn check_id(mut self, id: impl ToString) -> Self {
+        let id = id.to_string();
         if !is_id(id.as_bytes()) {
-            self.bad_id = Some(id.to_owned());
+            self.bad_id = Some(id);
         }
         self
     }
@@ -107,8 +122,9 @@ impl Call<'_> {
     }
 
     /// Uses the attributes of that commit, not those of the working tree (git 2.41 and later).
-    pub(super) fn attributes_of(self, id: &str) -> Self {
-        self.check_id(id).env("GIT_ATTR_SOURCE", id)
+    pub(super) fn attributes_of(self, id: impl ToString) -> Self {
+        let id = id.to_string();
+        self.check_id(&id).env("GIT_ATTR_SOURCE", id)
     }
 
     pub(super) fn dated(self, at: UnixMillis) -> Self {
@@ -165,15 +181,13 @@ impl Call<'_> {
     /// The directories that it may write to: the working tree, and those named in the environment.
     fn places(&self) -> Vec<PathBuf> {
         let named = self.env.iter().map(|(_, value)| PathBuf::from(value));
-        let named = named.filter(|path| path.is_absolute());
-        named.chain([self.cwd.clone()]).collect()
+        named.filter(|path| path.is_absolute()).chain([self.cwd.clone()]).collect()
     }
 
     /// The id that a run prints.
     pub(super) fn ok_id(self) -> Result<String, GitError> {
         let verb = self.verb;
-        let output = self.ok()?;
-        as_id(output.trim_ascii_end()).ok_or(GitError::Odd { verb })
+        as_id(self.ok()?.trim_ascii_end()).ok_or(GitError::Odd { verb })
     }
 }
 
@@ -216,6 +230,11 @@ pub(super) fn as_path(bytes: &[u8]) -> &Path {
     Path::new(OsStr::from_bytes(bytes))
 }
 
+/// A file name for any path.
+pub(super) fn name_of(path: &[u8]) -> String {
+    Digest::sha256(path).as_str().trim_start_matches("sha256:").chars().take(16).collect()
+}
+
 /// An absolute directory in a list of those that objects are borrowed from, quoted where git would split it.
 pub(super) fn borrowed(dir: &Path) -> Vec<u8> {
     let bytes = dir.as_os_str().as_bytes();
@@ -223,10 +242,8 @@ pub(super) fn borrowed(dir: &Path) -> Vec<u8> {
         return bytes.to_vec();
     }
     let is_special = |byte: &u8| matches!(byte, b'"' | b'\\');
-    let escaped = bytes.iter().flat_map(|byte| {
-        let escape = is_special(byte).then_some(b'\\');
-        escape.into_iter().chain([*byte])
-    });
+    let escaped =
+        bytes.iter().flat_map(|byte| is_special(byte).then_some(b'\\').into_iter().chain([*byte]));
     [b'"'].into_iter().chain(escaped).chain([b'"']).collect()
 }
 

@@ -114,21 +114,17 @@ impl Git {
     /// The change of a commit against its base, as a commit on `onto`; the commit itself if `onto`
     /// is its base.
     pub fn land(&self, made: &CommitId, l: &LandingSpec<'_>) -> Result<Merge, GitError> {
-        let changes = self.between(l.base, made)?;
+        let changes = self.changes(l.base, made)?;
         let (commit, tree) = if l.onto == l.base {
             (made.clone(), self.tree_of(made)?)
         } else {
-            match self.merge_trees(l.base.as_str(), l.onto, made.as_str())? {
+            match self.merge_trees(l.base, l.onto, made)? {
                 Ok(tree) => (self.commit_tree(&tree, l.onto, l.message, l.at)?, tree),
                 Err(paths) => return Ok(Merge::Conflict(paths)),
             }
         };
-        Ok(Merge::Clean {
-            commit,
-            tree,
-            change: diff::digest(&changes),
-            files: diff::names(&changes),
-        })
+        let (change, files) = (diff::digest(&changes), diff::names(&changes));
+        Ok(Merge::Clean { commit, tree, change, files })
     }
 }
 
@@ -139,20 +135,16 @@ pub(super) fn fill_from_base<'a>(
     base: &CommitId,
     call: &impl Fn(&'static str) -> Call<'a>,
 ) -> Result<(), GitError> {
-    if let Some(known) = tree.saved_index(base)
-        && index.fill_from(&known)?
-    {
+    if index.fill_from(&tree.saved_index(base))? {
         return Ok(());
     }
-    let call = call("read-tree").id("", base.as_str(), "");
-    call.ok().map(drop)
+    call("read-tree").id(base).ok().map(drop)
 }
 
 /// The paths in a workspace that are never committed.
 pub(super) fn spared(workspace: &Path, exclude: &[PathBuf]) -> Vec<Vec<u8>> {
     let relative = |path: &PathBuf| {
-        let path = path.strip_prefix(workspace).unwrap_or(path);
-        path.as_os_str().as_bytes().to_vec()
+        path.strip_prefix(workspace).unwrap_or(path).as_os_str().as_bytes().to_vec()
     };
     let mut spared: Vec<Vec<u8>> = exclude.iter().map(relative).collect();
     spared.retain(|path| !path.is_empty());
@@ -242,8 +234,7 @@ impl Git {
             let mut spared = spared.iter();
             spared.any(|spared| is_in(path, spared) || is_in(spared, path))
         };
-        let ignored = status.ignored.iter().filter(|path| !is_linked(path));
-        changed.ignored = ignored.cloned().collect();
+        changed.ignored = status.ignored.iter().filter(|path| !is_linked(path)).cloned().collect();
         changed.closed = status.closed;
         Ok(changed)
     }
@@ -269,7 +260,7 @@ impl Git {
         spec: &LaySpec<'_>,
         is_left_out: impl Fn(&str) -> bool,
     ) -> Result<Result<TreeId, Vec<String>>, GitError> {
-        let changes = self.changes(spec.base.as_str(), spec.made.as_str())?;
+        let changes = self.changes(spec.base, spec.made)?;
         let is_left_out = |change: &&PathChange| {
             let names = diff::names(std::slice::from_ref(*change));
             change.has_gitlink() || names.iter().any(|name| is_left_out(name))
@@ -277,7 +268,7 @@ impl Git {
         let left_out: Vec<&PathChange> = changes.iter().filter(is_left_out).collect();
         let made =
             if left_out.is_empty() { spec.made.clone() } else { self.without(spec, &left_out)? };
-        self.merge_trees(spec.base.as_str(), spec.onto, made.as_str())
+        self.merge_trees(spec.base, spec.onto, &made)
     }
 
     /// Writes the difference between `onto` and that tree into the tree at `at`, which stands at `onto`. Gives the paths
@@ -288,28 +279,24 @@ impl Git {
         tree: &TreeId,
         spec: &LaySpec<'_>,
     ) -> Result<Vec<String>, GitError> {
-        let changes = self.changes(spec.onto.as_str(), tree.as_str())?;
-        let in_the_way = put_files::in_the_way(at, &changes);
+        let in_the_way = put_files::in_the_way(at, &self.changes(spec.onto, tree)?);
         if !in_the_way.is_empty() {
-            let shown = in_the_way.iter().map(|path| path.display().to_string());
-            return Ok(shown.collect());
+            return Ok(in_the_way.iter().map(|path| path.display().to_string()).collect());
         }
         let (here, index) = (self.tree(at), PrivateIndex::new(spec.scratch)?);
         index.fill_from(&here.index())?;
-        let call = index.of(here.call("read-tree")).attributes_of(tree.as_str());
-        call.args(["--reset", "-u"]).id("", tree.as_str(), "").ok()?;
+        index.of(here.call("read-tree --reset -u")).attributes_of(tree).id(tree).ok()?;
         Ok(Vec::new())
     }
 
     /// The commit without its change of these paths.
     fn without(&self, spec: &LaySpec<'_>, left_out: &[&PathChange]) -> Result<CommitId, GitError> {
         let index = PrivateIndex::new(spec.scratch)?;
-        let call = |verb| index.of(self.call(verb));
-        call("read-tree").id("", spec.made.as_str(), "").ok()?;
+        let call = |words| index.of(self.call(words));
+        call("read-tree").id(spec.made).ok()?;
         let entries = left_out.iter().flat_map(|change| change.old.index_line(&change.path));
-        let entries: Vec<u8> = entries.collect();
-        let fill = call("update-index").args(["--add", "--replace", "-z", "--index-info"]);
-        fill.stdin(entries).ok()?;
+        let fill = call("update-index --add --replace -z --index-info");
+        fill.stdin(entries.collect::<Vec<u8>>()).ok()?;
         let tree = TreeId::new(call("write-tree").ok_id()?);
         self.commit_tree(&tree, spec.base, MESSAGE, UnixMillis(0))
     }

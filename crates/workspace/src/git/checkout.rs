@@ -10,11 +10,11 @@ use std::{
     path::Path,
 };
 
-use descent_core::id::{CommitId, Digest};
+use descent_core::id::CommitId;
 
 use super::{
     Git, GitError,
-    call::{as_path, shown},
+    call::{as_path, name_of, shown},
     git_disk,
     index::PrivateIndex,
     not_taken,
@@ -32,6 +32,16 @@ pub enum Leftovers {
     RemoveAll,
 }
 
+impl Leftovers {
+    /// The run of git that removes them.
+    fn clean(self) -> &'static str {
+        match self {
+            Self::KeepIgnored => "clean -ffdq",
+            Self::RemoveAll => "clean -ffdq -x",
+        }
+    }
+}
+
 impl Git {
     /// Makes or repairs the tree at `at`, an absolute path that we may wipe, so that its files are
     /// the commit's, with the recorded times.
@@ -44,8 +54,14 @@ impl Git {
     ) -> Result<(), GitError> {
         self.check_place(at)?;
         let tree = self.tree(at);
+        let settle = || {
+            let saved = tree.admin().join(SAVED_DIR);
+            self.fill_modules(tree.at(), &tree.index(), &saved, leftovers, DEPTH_MAX)?;
+            times.map_or(Ok(()), |times| self.settle_times(&tree, commit, times))?;
+            tree.record_commit(commit)
+        };
         if tree.is_whole() {
-            match self.bring_to(&tree, commit, leftovers, times) {
+            match self.bring_to(&tree, commit, leftovers).and_then(|()| settle()) {
                 Err(error) if error.is_local() => {}
                 done => return done,
             }
@@ -56,7 +72,7 @@ impl Git {
         }
         tree.make(commit)?;
         self.write_files(&tree, commit).or_else(|error| self.require(commit).and(Err(error)))?;
-        self.end_checkout(&tree, commit, leftovers, times)
+        settle()
     }
 
     /// # Errors
@@ -65,8 +81,7 @@ impl Git {
         if self.exists(commit)? {
             return Ok(());
         }
-        let id = commit.to_string();
-        Err(GitError::NoSuchCommit { id })
+        Err(GitError::NoSuchCommit { id: commit.to_string() })
     }
 
     /// Removes the tree and its record; a missing tree is no error.
@@ -95,8 +110,7 @@ impl Git {
                 || at.starts_with(person.common_dir())
         };
         if is_bad(at) || is_bad(&real) {
-            let at = at.to_owned();
-            return Err(GitError::BadPlace { at });
+            return Err(GitError::BadPlace { at: at.to_owned() });
         }
         Ok(())
     }
@@ -106,32 +120,22 @@ impl Git {
         tree: &Tree<'_>,
         commit: &CommitId,
         leftovers: Leftovers,
-        times: Option<&SourceTimes>,
     ) -> Result<(), GitError> {
         tree.tidy()?;
         self.write_files(tree, commit)?;
-        let mut clean = tree.call("clean").arg("-ffdq");
-        if leftovers == Leftovers::RemoveAll {
-            clean = clean.arg("-x");
+        tree.call(leftovers.clean()).ok()?;
+        match leftovers {
+            Leftovers::RemoveAll => not_taken::remove_below(tree.at()),
+            Leftovers::KeepIgnored => Ok(()),
         }
-        clean.ok()?;
-        if leftovers == Leftovers::RemoveAll {
-            not_taken::remove_below(tree.at())?;
-        }
-        self.end_checkout(tree, commit, leftovers, times)
     }
 
     fn write_files(&self, tree: &Tree<'_>, commit: &CommitId) -> Result<(), GitError> {
-        tree.call("read-tree")
-            .args(["--reset", "-u"])
-            .id("", commit.as_str(), "")
-            .attributes_of(commit.as_str())
-            .ok()
-            .map(drop)
-            .map_err(|error| match error {
-                GitError::NotHere { what, .. } => self.not_here(commit, what),
-                error => error,
-            })
+        let call = tree.call("read-tree --reset -u").id(commit).attributes_of(commit);
+        call.ok().map(drop).map_err(|error| match error {
+            GitError::NotHere { what, .. } => self.not_here(commit, what),
+            error => error,
+        })
     }
 
     /// With the command that reads each file of the commit, so that git fetches it.
@@ -142,21 +146,6 @@ impl Git {
         let top = quoted(person.top());
         let bring = format!("git -C {top} archive --format=tar -o /dev/null {name}");
         GitError::NotHere { what, bring }
-    }
-
-    fn end_checkout(
-        &self,
-        tree: &Tree<'_>,
-        commit: &CommitId,
-        leftovers: Leftovers,
-        times: Option<&SourceTimes>,
-    ) -> Result<(), GitError> {
-        let saved = tree.admin().join(SAVED_DIR);
-        self.fill_modules(tree.at(), &tree.index(), &saved, leftovers, DEPTH_MAX)?;
-        if let Some(times) = times {
-            self.settle_times(tree, commit, times)?;
-        }
-        tree.record_commit(commit)
     }
 }
 
@@ -188,8 +177,7 @@ impl Git {
         let Some(own) = Git::open_with(self.host().programs(), &dir, &self.0.theirs)? else {
             return Ok(None);
         };
-        let is_itself = dir.canonicalize().is_ok_and(|dir| dir == own.top());
-        Ok(is_itself.then_some(own))
+        Ok(dir.canonicalize().is_ok_and(|dir| dir == own.top()).then_some(own))
     }
 
     /// Whether links of this working tree are submodules; without the file they are nested
@@ -207,8 +195,7 @@ impl Git {
                 && let Some(commit) = own.clean_head(DEPTH_MAX)?
                 && commit != link.commit
             {
-                let path = link.path.clone();
-                moved.push(Link { path, commit });
+                moved.push(Link { path: link.path.clone(), commit });
             }
         }
         Ok(moved)
@@ -236,10 +223,8 @@ impl Git {
         }
         let more = if names.len() > NAMED_MAX { ", …" } else { "" };
         names.truncate(NAMED_MAX);
-        Err(GitError::ModuleDirty {
-            path: self.top().to_owned(),
-            what: format!("{}{more}", names.join(", ")),
-        })
+        let what = format!("{}{more}", names.join(", "));
+        Err(GitError::ModuleDirty { path: self.top().to_owned(), what })
     }
 
     /// Records the commits of the submodules in the index that `call` uses.
@@ -256,8 +241,7 @@ impl Git {
             let id = link.commit.as_str().as_bytes();
             orders.extend([GITLINK, b" ", id, b"\t", &link.path, b"\0"].concat());
         }
-        let call = call("update-index").args(["-z", "--index-info"]);
-        call.stdin(orders).ok().map(drop)
+        call("update-index -z --index-info").stdin(orders).ok().map(drop)
     }
 
     /// Fills the submodules of the tree at `at`, which `index` describes. `saved` is a directory of
@@ -274,18 +258,14 @@ impl Git {
             return Ok(());
         }
         for link in self.listing(self.call_on("ls-files", at).index(index))?.links {
-            let Some(own) = self.person().own_copy(&link.path)? else {
-                continue;
-            };
+            let Some(own) = self.person().own_copy(&link.path)? else { continue };
             let dir = at.join(as_path(&link.path));
             if git_disk::is_beyond_symlink(at, as_path(&link.path)) {
                 continue;
             }
             if !own.exists(&link.commit)? {
-                return Err(GitError::ModuleCommit {
-                    path: own.top().to_owned(),
-                    commit: link.commit.to_string(),
-                });
+                let (path, commit) = (own.top().to_owned(), link.commit.to_string());
+                return Err(GitError::ModuleCommit { path, commit });
             }
             if !dir.is_dir() || dir.is_symlink() {
                 git_disk::remove_tree(&dir)?;
@@ -311,17 +291,9 @@ impl Git {
         if saved.is_file() {
             git_disk::copy_index(saved, &index)?;
         }
-        self.call_on("read-tree", dir)
-            .index(&index)
-            .args(["--reset", "-u"])
-            .id("", commit.as_str(), "")
-            .attributes_of(commit.as_str())
-            .ok()?;
-        let mut clean = self.call_on("clean", dir).index(&index).arg("-ffdq");
-        if leftovers == Leftovers::RemoveAll {
-            clean = clean.arg("-x");
-        }
-        clean.ok()?;
+        let call = |words| self.call_on(words, dir).index(&index);
+        call("read-tree --reset -u").id(commit).attributes_of(commit).ok()?;
+        call(leftovers.clean()).ok()?;
         git_disk::make_dirs(saved.parent().unwrap_or(saved))?;
         git_disk::copy_index(&index, saved)
     }
@@ -342,9 +314,7 @@ impl Git {
             if !saved.join("index").is_file() {
                 continue;
             }
-            let Some(own) = self.person().own_copy(&link.path)? else {
-                continue;
-            };
+            let Some(own) = self.person().own_copy(&link.path)? else { continue };
             let dir = at.join(as_path(&link.path));
             if !dir.is_dir() || git_disk::is_beyond_symlink(at, as_path(&link.path)) {
                 changed.push(shown(&link.path));
@@ -361,10 +331,4 @@ impl Git {
         }
         Ok(changed)
     }
-}
-
-/// A file name for any path.
-fn name_of(path: &[u8]) -> String {
-    let digest = Digest::sha256(path);
-    digest.as_str().trim_start_matches("sha256:").chars().take(16).collect()
 }

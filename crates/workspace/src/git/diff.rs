@@ -67,19 +67,15 @@ impl PathChange {
 pub(super) fn of_trees(call: Call<'_>, from: &str, to: &str) -> Result<Vec<PathChange>, GitError> {
     let call = call
         .args(["-r", "-z", "--raw", "--no-abbrev", "--no-renames", "--no-ext-diff"])
-        .args(["--no-textconv", "--ignore-submodules=none"])
-        .id("", from, "^{tree}")
-        .id("", to, "^{tree}");
-    let output = call.arg("--").ok()?;
+        .args(["--no-textconv", "--ignore-submodules=none"]);
+    let output = call.trees(from, to).arg("--").ok()?;
     let odd = || GitError::Odd { verb: "diff-tree" };
     let mut output = fields(&output);
     let mut changes = Vec::new();
     while let Some(columns) = output.next() {
         let columns = columns.strip_prefix(b":").ok_or_else(odd)?;
         let columns: Vec<&[u8]> = columns.split(|byte| *byte == b' ').collect();
-        let [old_mode, new_mode, old_id, new_id, _] = columns[..] else {
-            return Err(odd());
-        };
+        let [old_mode, new_mode, old_id, new_id, _] = columns[..] else { return Err(odd()) };
         let side = |mode: &[u8], id: &[u8]| Side { mode: mode.to_vec(), id: id.to_vec() };
         changes.push(PathChange {
             old: side(old_mode, old_id),
@@ -105,8 +101,12 @@ pub(super) fn digest(changes: &[PathChange]) -> Digest {
 
 impl Git {
     /// The files and directories of a tree, or of the tree of a commit, that another lacks.
-    pub(super) fn objects_between(&self, old: &str, new: &str) -> Result<Vec<String>, GitError> {
-        let changes = self.all_changes(old, new)?;
+    pub(super) fn objects_between(
+        &self,
+        old: impl ToString,
+        new: impl ToString,
+    ) -> Result<Vec<String>, GitError> {
+        let changes = self.all_changes([old.to_string(), new.to_string()])?;
         let old: HashSet<&[u8]> = changes.iter().map(|change| &*change.old.id).collect();
         let new = changes.iter().map(|change| &change.new);
         let new = new.filter(|new| !new.is_absent() && new.mode != GITLINK);
@@ -115,24 +115,26 @@ impl Git {
 
     /// The paths in which two trees differ, in order.
     pub fn paths_between(&self, old: &TreeId, new: &TreeId) -> Result<Vec<String>, GitError> {
-        Ok(names(&self.changes(old.as_str(), new.as_str())?))
+        Ok(names(&self.changes(old, new)?))
     }
 
     /// The paths in which two trees, or the trees of two commits, differ.
-    pub(super) fn changes(&self, from: &str, to: &str) -> Result<Vec<PathChange>, GitError> {
-        let all = self.all_changes(from, to)?;
-        let of_files = all.iter().filter(|change| !change.has_tree());
-        Ok(of_files.cloned().collect())
+    pub(super) fn changes(
+        &self,
+        from: impl ToString,
+        to: impl ToString,
+    ) -> Result<Vec<PathChange>, GitError> {
+        let all = self.all_changes([from.to_string(), to.to_string()])?;
+        Ok(all.iter().filter(|change| !change.has_tree()).cloned().collect())
     }
 
     /// The same with the directories that differ. Git is not asked again for one of the last.
-    fn all_changes(&self, from: &str, to: &str) -> Result<Arc<Vec<PathChange>>, GitError> {
-        let asked = [from.to_owned(), to.to_owned()];
+    fn all_changes(&self, asked: [String; 2]) -> Result<Arc<Vec<PathChange>>, GitError> {
         let diffs = || self.0.diffs.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, known)) = diffs().iter().find(|(between, _)| *between == asked) {
             return Ok(Arc::clone(known));
         }
-        let changes = Arc::new(of_trees(self.call("diff-tree").arg("-t"), from, to)?);
+        let changes = Arc::new(of_trees(self.call("diff-tree -t"), &asked[0], &asked[1])?);
         let mut diffs = diffs();
         if changes.len() <= DIFF_KEPT_MAX {
             diffs.truncate(DIFFS_MAX - 1);
@@ -194,25 +196,14 @@ impl Git {
 
     fn patch_call(&self, change: &Change, args: &[&str]) -> Call<'_> {
         let args = [&["-p", "--no-color", "-U3"], args].concat();
-        self.two_trees(change, &args).args([
-            "--src-prefix=a/",
-            "--dst-prefix=b/",
-            "--submodule=short",
-        ])
+        let call = self.two_trees(change, &args);
+        call.args(["--src-prefix=a/", "--dst-prefix=b/", "--submodule=short"])
     }
 
     fn two_trees(&self, change: &Change, args: &[&str]) -> Call<'_> {
-        let mut call = change.of(self.call("diff-tree")).args([
-            "-r",
-            "--no-renames",
-            "--no-ext-diff",
-            "--no-textconv",
-            "--no-relative",
-        ]);
-        for arg in args {
-            call = call.arg(arg);
-        }
-        call.id("", &change.from, "^{tree}").id("", &change.to, "^{tree}")
+        const WORDS: &str = "diff-tree -r --no-renames --no-ext-diff --no-textconv --no-relative";
+        let call = change.of(self.call(WORDS));
+        args.iter().fold(call, |call, arg| call.arg(arg)).trees(&change.from, &change.to)
     }
 
     /// Makes a new branch of the person's at `head`, whose base is `base`; nothing that exists is
@@ -235,8 +226,9 @@ impl Git {
         if let Some((taken, commit)) = person.branch_in_the_way(&full)? {
             let is_ours = taken == full && commit == head.as_str();
             if !is_ours {
-                let taken = taken.trim_start_matches("refs/heads/").to_owned();
-                return Ok(BranchOutcome::Taken(taken));
+                return Ok(BranchOutcome::Taken(
+                    taken.trim_start_matches("refs/heads/").to_owned(),
+                ));
             }
             // An interrupted `apply` may have made it without syncing it.
             if !is_dry {
@@ -249,8 +241,7 @@ impl Git {
             let absent = "0".repeat(head.as_str().len());
             self.bring_home(head, base)?;
             let call = person.call("update-ref").args(["-m", "descent: apply"]);
-            let call = call.arg(&full).id("", head.as_str(), "");
-            call.id("", &absent, "").ok()?;
+            call.arg(&full).id(head).id(&absent).ok()?;
             person.make_durable(&full, head, head)?;
         }
         Ok(BranchOutcome::New)
@@ -258,11 +249,9 @@ impl Git {
 
     /// A reference cannot be where another has a directory, nor below one.
     fn branch_in_the_way(&self, full: &str) -> Result<Option<(String, String)>, GitError> {
-        let mut call = self.call("for-each-ref").arg("--format=%(objectname) %(refname)");
+        let call = self.call("for-each-ref").arg("--format=%(objectname) %(refname)");
         let above: Vec<&str> = full.match_indices('/').skip(2).map(|(at, _)| &full[..at]).collect();
-        for name in above.iter().chain([&full]) {
-            call = call.arg(name);
-        }
+        let call = above.iter().chain([&full]).fold(call, |call, name| call.arg(name));
         let output = String::from_utf8_lossy(&call.ok()?).into_owned();
         let mut refs = output.lines().filter_map(|line| line.split_once(' '));
         let below = format!("{full}/");

@@ -28,8 +28,7 @@ impl Git {
         commit: &CommitId,
         known: &CommitId,
     ) -> Result<(), GitError> {
-        let new = self.objects_of(commit, known)?;
-        self.sync_objects(name, &new)
+        self.sync_objects(name, &self.objects_of(commit, known)?)
     }
 
     /// Sets the reference `name` to a commit with the one parent `base`, and makes both durable.
@@ -40,7 +39,7 @@ impl Git {
         base: &CommitId,
     ) -> Result<(), GitError> {
         self.set_ref(name, commit)?;
-        let mut new = self.objects_between(base.as_str(), commit.as_str())?;
+        let mut new = self.objects_between(base, commit)?;
         new.extend([commit.to_string(), self.tree_of(commit)?.to_string()]);
         self.sync_objects(name, &new)
     }
@@ -92,15 +91,8 @@ impl Git {
 
     /// The objects that `commit` reaches and `known` does not.
     fn objects_of(&self, commit: &CommitId, known: &CommitId) -> Result<Vec<String>, GitError> {
-        let output = self
-            .call("rev-list")
-            .args(["--objects", "--no-object-names"])
-            .id("", commit.as_str(), "")
-            .id("^", known.as_str(), "")
-            .arg("--")
-            .ok()?;
-        let lines = output.split(|byte| *byte == b'\n');
-        Ok(lines.filter_map(as_id).collect())
+        let call = self.call("rev-list --objects --no-object-names").id(commit).but(known);
+        Ok(call.arg("--").ok()?.split(|byte| *byte == b'\n').filter_map(as_id).collect())
     }
 
     /// The directories of a reference, from its own up to the repository's.
@@ -110,8 +102,7 @@ impl Git {
         let ours = above.take_while(|dir| dir.starts_with(self.common_dir()));
         // If all references are in tables, these tables are synced instead.
         let tables = self.common_dir().join("reftable");
-        let ours = ours.map(Path::to_owned).chain([tables]);
-        ours.filter(|dir| dir.is_dir()).collect()
+        ours.map(Path::to_owned).chain([tables]).filter(|dir| dir.is_dir()).collect()
     }
 }
 
@@ -191,28 +182,25 @@ impl Git {
 
     /// Checks all of them at once: the usual case.
     fn are_sound(&self, start: &CommitId, commits: &BTreeSet<CommitId>) -> Result<bool, GitError> {
-        let mut call = self.call("rev-list").check_id(start.as_str());
+        let mut call = self.call("rev-list --objects --no-object-names --stdin").check_id(start);
         let mut asked = String::new();
         for commit in commits {
-            call = call.check_id(commit.as_str());
+            call = call.check_id(commit);
             asked.push_str(&format!("{commit}\n"));
         }
         asked.push_str(&format!("^{start}\n"));
-        let call = call.args(["--objects", "--no-object-names", "--stdin"]);
         let ran = call.stdin(asked).output()?;
         if !ran.status.success() {
             return Ok(false);
         }
-        let lines = ran.stdout.split(|byte| *byte == b'\n');
-        let ids: Vec<String> = lines.filter_map(as_id).collect();
+        let ids: Vec<String> = ran.stdout.split(|byte| *byte == b'\n').filter_map(as_id).collect();
         self.are_readable(&ids)
     }
 
     /// Whether git has all these objects, and can read each from the first byte to the last.
     fn are_readable(&self, ids: &[String]) -> Result<bool, GitError> {
         let list: String = ids.iter().map(|id| format!("{id}\n")).collect();
-        let call = self.call("cat-file");
-        let call = call.arg("--batch-check=%(objectname) %(objectsize)");
+        let call = self.call("cat-file").arg("--batch-check=%(objectname) %(objectsize)");
         let ran = call.stdin(list).output()?;
         let output = String::from_utf8_lossy(&ran.stdout).into_owned();
         let sizes = output.lines().map(|line| line.rsplit(' ').next()?.parse().ok());
@@ -236,7 +224,6 @@ impl Git {
         if ids.is_empty() {
             return Ok(true);
         }
-        let call = self.call("cat-file").args(["--batch", "--buffer"]);
-        Ok(call.stdin(ids).output()?.status.success())
+        Ok(self.call("cat-file --batch --buffer").stdin(ids).output()?.status.success())
     }
 }

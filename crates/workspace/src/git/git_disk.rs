@@ -21,12 +21,11 @@ use std::{
 /// older than the index. A younger copy would hide a change made in the same instant.
 pub(super) fn copy_index(from: &Path, to: &Path) -> Result<(), GitError> {
     // If a resource is lacking, it is lacking at the target.
-    let copied = fs::copy(from, to);
-    copied.map_err(|error| GitError::io(lack_of(&error).map_or(from, |_| to))(error))?;
+    fs::copy(from, to)
+        .map_err(|error| GitError::io(lack_of(&error).map_or(from, |_| to))(error))?;
     let keep_time = || {
         let changed = fs::metadata(from)?.modified()?;
-        let file = File::options().write(true).open(to)?;
-        file.set_times(FileTimes::new().set_modified(changed))
+        File::options().write(true).open(to)?.set_times(FileTimes::new().set_modified(changed))
     };
     keep_time().map_err(GitError::io(to))
 }
@@ -43,8 +42,7 @@ pub fn write_new_file(path: &Path, bytes: &[u8]) -> Result<bool, GitError> {
         _ => Path::new("."),
     };
     let write = || {
-        let made = tempfile::Builder::new().prefix(".descent-").tempfile_in(dir);
-        let mut file = made?;
+        let mut file = tempfile::Builder::new().prefix(".descent-").tempfile_in(dir)?;
         file.write_all(bytes)?;
         file.as_file().sync_all()?;
         file.as_file().set_permissions(Permissions::from_mode(0o644))?;
@@ -149,8 +147,7 @@ pub(super) fn name_dir(from: &Path, to: &Path) -> Result<(), GitError> {
 pub(super) fn keep_index(from: &Path, to: &Path) -> Result<(), GitError> {
     let half_made = to.with_extension(format!("new-{}", std::process::id()));
     copy_index(from, &half_made)?;
-    let synced = File::open(&half_made).and_then(|file| file.sync_all());
-    synced.map_err(GitError::io(&half_made))?;
+    File::open(&half_made).and_then(|file| file.sync_all()).map_err(GitError::io(&half_made))?;
     rename(&half_made, to)
 }
 
@@ -160,8 +157,7 @@ pub(super) fn share_file(from: &Path, to: &Path) -> Result<(), GitError> {
         return Ok(());
     }
     make_dirs(to.parent().unwrap_or(to))?;
-    let shared = fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop));
-    shared.map_err(GitError::io(to))
+    fs::hard_link(from, to).or_else(|_| fs::copy(from, to).map(drop)).map_err(GitError::io(to))
 }
 
 /// The first of `paths` that exists and cannot be read.
@@ -202,8 +198,7 @@ pub(super) fn is_older_than(path: &Path, age: Duration) -> bool {
 
 /// The kind of a path that is neither file nor directory nor symlink: a pipe, a socket, a device.
 pub(super) fn special(top: &Path, path: &Path) -> Option<PathKind> {
-    let meta = top.join(path).symlink_metadata().ok()?;
-    match PathKind::of(meta.file_type())? {
+    match PathKind::of(top.join(path).symlink_metadata().ok()?.file_type())? {
         PathKind::Directory | PathKind::Link => None,
         what => Some(what),
     }
@@ -232,9 +227,7 @@ pub(super) fn files_below(dir: &Path, most: usize) -> Vec<PathBuf> {
 
 /// Whether a process visible to this person has the file open; `true` if that is unknown.
 pub(super) fn is_held_open(path: &Path) -> bool {
-    let Ok(processes) = fs::read_dir("/proc") else {
-        return true;
-    };
+    let Ok(processes) = fs::read_dir("/proc") else { return true };
     processes.flatten().any(|process| {
         let open = fs::read_dir(process.path().join("fd")).into_iter().flatten();
         open.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|held| held == path))

@@ -24,17 +24,8 @@ use std::{
 pub(super) type Env = Vec<(OsString, OsString)>;
 
 /// Variables that are passed from the person's environment unchanged.
-const PASSED: &[&str] = &[
-    "PATH",
-    "HOME",
-    "XDG_CONFIG_HOME",
-    "USER",
-    "LOGNAME",
-    "TMPDIR",
-    "DEVELOPER_DIR",
-    "GIT_CEILING_DIRECTORIES",
-    "GIT_DISCOVERY_ACROSS_FILESYSTEM",
-];
+const PASSED: &str = "PATH HOME XDG_CONFIG_HOME USER LOGNAME TMPDIR DEVELOPER_DIR GIT_CEILING_DIRECTORIES \
+                      GIT_DISCOVERY_ACROSS_FILESYSTEM";
 
 const FIXED: &[(&str, &str)] = &[
     ("LANG", "C.UTF-8"),
@@ -169,8 +160,7 @@ impl GitHost {
 
     /// The same git for a private repository: no setting changes the bytes that go in and come out.
     pub(super) fn private(&self) -> Self {
-        let own = PRIVATE.iter().map(|(key, value)| (key.into(), value.into()));
-        self.under(own)
+        self.under(PRIVATE.iter().map(|(key, value)| (key.into(), value.into())))
     }
 
     /// The environment of a run with these settings, and ours above them.
@@ -186,20 +176,18 @@ impl GitHost {
         settings::of_slot(settings, &self.name, &self.email)
     }
 
-    /// The file that a setting of the person's names, relative to the top of the working tree.
-    pub(super) fn path_of(&self, key: &str) -> Option<PathBuf> {
+    /// The file that a setting of the person's names, relative to the top of the working tree; without one the file that
+    /// git reads then, by its name.
+    pub(super) fn path_of(&self, key: &str, usual: &str) -> Option<PathBuf> {
         let mut all = self.settings.iter().rev();
-        let named = all.find(|one| one.key.eq_ignore_ascii_case(key))?;
+        let Some(named) = all.find(|one| one.key.eq_ignore_ascii_case(key)) else {
+            return Some(self.config_dir.as_ref()?.join("git").join(usual));
+        };
         let named = Path::new(OsStr::from_bytes(&named.value));
         Some(match (named.strip_prefix("~"), value_of(&self.base, "HOME")) {
             (Ok(below), Some(home)) => Path::new(home).join(below),
             _ => named.to_owned(),
         })
-    }
-
-    /// A file of the person's that git reads if no setting names another.
-    pub(super) fn usual_file(&self, name: &str) -> Option<PathBuf> {
-        Some(self.config_dir.as_ref()?.join("git").join(name))
     }
 
     pub(super) fn programs(&self) -> Arc<dyn Programs> {
@@ -241,10 +229,8 @@ impl GitHost {
 
 /// The environment of each run, without settings.
 fn base_env(theirs: &Env, name: &OsStr, email: &OsStr) -> Env {
-    let mut env: Env = PASSED
-        .iter()
-        .filter_map(|key| Some((OsString::from(key), value_of(theirs, key)?.to_owned())))
-        .collect();
+    let passed = |key: &str| Some((key.into(), value_of(theirs, key)?.to_owned()));
+    let mut env: Env = PASSED.split(' ').filter_map(passed).collect();
     env.extend(FIXED.iter().map(|(key, value)| (key.into(), value.into())));
     for role in ["AUTHOR", "COMMITTER"] {
         env.push((format!("GIT_{role}_NAME").into(), name.to_owned()));
@@ -281,9 +267,9 @@ fn find(theirs: &Env) -> Option<PathBuf> {
 /// The person's environment without variables that bind git to another repository (as in a hook).
 fn unbound(theirs: &Env) -> Env {
     let is_bound = |key: &OsStr| {
-        let is_meant = |passed: &&str| key == OsStr::new(passed);
+        let is_passed = PASSED.split(' ').any(|passed| key == passed);
         let key = key.as_bytes();
-        key.starts_with(b"GIT_") && !key.starts_with(b"GIT_CONFIG") && !PASSED.iter().any(is_meant)
+        key.starts_with(b"GIT_") && !key.starts_with(b"GIT_CONFIG") && !is_passed
             || key == b"LC_ALL"
     };
     let free = theirs.iter().filter(|(key, _)| !is_bound(key)).cloned();
@@ -301,8 +287,7 @@ fn version_in(output: &[u8]) -> Result<Version, GitError> {
     let mut parts = found.split('.').map_while(|part| part.parse::<u32>().ok());
     let version = parts.next().zip(parts.next()).ok_or(GitError::Odd { verb: "version" })?;
     if version < OLDEST {
-        let found = found.to_owned();
-        return Err(GitError::TooOld { found });
+        return Err(GitError::TooOld { found: found.to_owned() });
     }
     Ok(version)
 }
@@ -335,8 +320,7 @@ fn identity(settings: &[Setting], theirs: &Env) -> (OsString, OsString, bool) {
     };
     let env = |key: &str| value_of(theirs, key).map(OsStr::to_owned);
     let first = |candidates: [Option<OsString>; 4]| {
-        let mut given = candidates.into_iter().flatten();
-        given.find(|text| says_something(text))
+        candidates.into_iter().flatten().find(|text| says_something(text))
     };
     let name = first([env("GIT_AUTHOR_NAME"), last("author.name"), last("user.name"), None]);
     let email =

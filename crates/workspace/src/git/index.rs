@@ -68,27 +68,19 @@ impl Git {
         call: impl Fn(&'static str) -> Call<'a>,
     ) -> Result<Vec<String>, GitError> {
         if !taking.remove.is_empty() {
-            call("update-index")
-                .args(["--force-remove", "-z", "--stdin"])
-                .stdin_paths(&taking.remove)
-                .ok()?;
+            call("update-index --force-remove -z --stdin").stdin_paths(&taking.remove).ok()?;
         }
         if taking.take.is_empty() {
             return Ok(Vec::new());
         }
-        let call = call("update-index");
+        let call = call("update-index --add --remove --replace -z --stdin");
         let tree = call.tree().to_owned();
-        let taken = call
-            .args(["--add", "--remove", "--replace", "-z", "--stdin"])
-            .stdin_paths(&taking.take)
-            .ran();
-        let taken = taken.map_err(|error| {
+        let taken = call.stdin_paths(&taking.take).ran().map_err(|error| {
             let paths = taking.take.iter().map(|path| as_path(path));
             git_disk::first_unreadable(&tree, paths).unwrap_or(error)
         })?;
         let lines = taken.stderr.split(|byte| *byte == b'\n');
-        let refused = lines.filter_map(|line| line.strip_prefix(b"Ignoring path "));
-        Ok(refused.map(shown).collect())
+        Ok(lines.filter_map(|line| line.strip_prefix(b"Ignoring path ")).map(shown).collect())
     }
 
     /// The same inputs give the same id: it depends neither on the clock nor on the tree around.
@@ -99,15 +91,8 @@ impl Git {
         message: &str,
         at: UnixMillis,
     ) -> Result<CommitId, GitError> {
-        let id = self
-            .call("commit-tree")
-            .args(["--no-gpg-sign", "-F", "-"])
-            .id("-p", parent.as_str(), "")
-            .id("", tree.as_str(), "")
-            .dated(at)
-            .stdin(message.replace('\0', ""))
-            .ok_id()?;
-        let commit = CommitId::new(id);
+        let call = self.call("commit-tree --no-gpg-sign -F - -p").id(parent).id(tree).dated(at);
+        let commit = CommitId::new(call.stdin(message.replace('\0', "")).ok_id()?);
         self.remember(&commit, tree);
         Ok(commit)
     }
@@ -116,19 +101,13 @@ impl Git {
     /// conflict.
     pub(super) fn merge_trees(
         &self,
-        base: &str,
+        base: &CommitId,
         onto: &CommitId,
-        made: &str,
+        made: &CommitId,
     ) -> Result<Result<TreeId, Vec<String>>, GitError> {
-        const VERB: &str = "merge-tree";
-        let ran = self
-            .call(VERB)
-            .args(["--write-tree", "-z", "--name-only", "--no-messages"])
-            .id("--merge-base=", base, "")
-            .id("", onto.as_str(), "")
-            .id("", made, "")
-            .attributes_of(onto.as_str())
-            .output()?;
+        let call = self.call("merge-tree --write-tree -z --name-only --no-messages");
+        let call = call.id_within("--merge-base=", base, "").id(onto).id(made);
+        let ran = call.attributes_of(onto).output()?;
         let mut output = fields(&ran.stdout);
         let tree = output.next().and_then(as_id);
         match (ran.status.code(), tree) {
@@ -138,7 +117,7 @@ impl Git {
                 paths.dedup();
                 Ok(Err(paths))
             }
-            _ => Err(failed(VERB, &ran)),
+            _ => Err(failed("merge-tree", &ran)),
         }
     }
 }
@@ -199,20 +178,15 @@ impl Git {
         if kept == head {
             return Ok(Some((head.clone(), tree.clone())));
         }
-        let Some(parent) = &stored.parent else {
-            return Ok(None);
-        };
+        let Some(parent) = &stored.parent else { return Ok(None) };
         if parent == head {
             return Ok(Some((kept.clone(), stored.tree.clone())));
         }
-        let Ok(merged) = self.merge_trees(parent.as_str(), head, kept.as_str())? else {
-            return Ok(None);
-        };
+        let Ok(merged) = self.merge_trees(parent, head, kept)? else { return Ok(None) };
         if merged == *tree {
             return Ok(Some((head.clone(), merged)));
         }
-        let copy = self.write_copy(stored, &merged, head)?;
-        Ok(Some((copy, merged)))
+        Ok(Some((self.write_copy(stored, &merged, head)?, merged)))
     }
 
     fn write_copy(
@@ -225,8 +199,7 @@ impl Git {
         bytes.extend_from_slice(&stored.headers);
         bytes.push(b'\n');
         bytes.extend_from_slice(&stored.message);
-        let call = self.call("hash-object");
-        let call = call.args(["-t", "commit", "-w", "--stdin"]).stdin(bytes);
+        let call = self.call("hash-object -t commit -w --stdin").stdin(bytes);
         let commit = CommitId::new(call.ok_id()?);
         self.remember(&commit, tree);
         Ok(commit)
@@ -247,20 +220,19 @@ impl Git {
         kind: &str,
         ids: &[impl ToString],
     ) -> Result<Vec<Option<Vec<u8>>>, GitError> {
-        const VERB: &str = "cat-file";
         if ids.is_empty() {
             return Ok(Vec::new());
         }
-        let mut call = self.call(VERB).args(["--batch", "--buffer"]);
+        let mut call = self.call("cat-file --batch --buffer");
         let mut asked = String::new();
         for id in ids {
             let id = id.to_string();
-            call = call.check_id(&id);
             asked += &format!("{id}\n");
+            call = call.check_id(id);
         }
         let ran = call.stdin(asked).output()?;
         if !ran.status.success() {
-            return Err(failed(VERB, &ran));
+            return Err(failed("cat-file", &ran));
         }
         let mut rest = &ran.stdout[..];
         Ok(ids.iter().map(|_| next_object(&mut rest, kind)).collect())

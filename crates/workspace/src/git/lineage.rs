@@ -20,7 +20,7 @@ use std::{
     ffi::OsString,
     fs,
     os::unix::ffi::{OsStrExt, OsStringExt},
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -58,29 +58,22 @@ impl Git {
     /// Like [`Git::lineage`], with the person's present settings instead of those of an earlier
     /// start.
     pub fn begin(&self) -> Result<Self, GitError> {
-        let Some(person) = &self.0.person else {
-            return Ok(self.clone());
-        };
-        let pairs = person.freeze(self.common_dir())?;
-        person.open_at(self.common_dir(), &pairs)
+        let Some(person) = &self.0.person else { return Ok(self.clone()) };
+        person.open_at(self.common_dir(), &person.freeze(self.common_dir())?)
     }
 
     /// Fails if git tracks anything there: then another user may have written it.
     fn refuse_tracked(&self, repository: &Path) -> Result<(), GitError> {
-        let Ok(inside) = repository.strip_prefix(self.top()) else {
-            return Ok(());
-        };
+        let Ok(inside) = repository.strip_prefix(self.top()) else { return Ok(()) };
         let above = inside.ancestors().take(MODULE_DEPTH);
         for inside in above.filter(|dir| !dir.as_os_str().is_empty()) {
             let path = self.top().join(inside);
             // A submodule, which this repository's own index does not look into.
             if path.join(".git").symlink_metadata().is_ok() {
-                let inside = inside.to_owned();
-                return Err(GitError::Tracked { path, inside });
+                return Err(GitError::Tracked { path, inside: inside.to_owned() });
             }
         }
-        let known = self.call("ls-files").args(["-z", "--"]).arg(inside).ok()?;
-        if known.is_empty() {
+        if self.call("ls-files -z --").arg(inside).ok()?.is_empty() {
             Ok(())
         } else {
             Err(GitError::Tracked { path: repository.to_owned(), inside: inside.to_owned() })
@@ -147,8 +140,7 @@ impl Git {
         let host = self.host();
         let config = settings::of_own(&host.settings);
         git_disk::keep_bytes(&repository.join("config"), &config)?;
-        let lines = self.borrowing_line()?;
-        git_disk::keep_bytes(&repository.join("objects/info/alternates"), &lines)?;
+        git_disk::keep_bytes(&repository.join("objects/info/alternates"), &self.borrowing_line()?)?;
         // The ends of history in a shallow clone.
         let path = repository.join("shallow");
         match self.of_repository("shallow")? {
@@ -162,8 +154,7 @@ impl Git {
     pub(crate) fn renew_refs(&self) -> Result<(), GitError> {
         match &self.0.person {
             Some(person) => {
-                let refs = person.refs_for_slots()?;
-                git_disk::keep_bytes(&self.common_dir().join(SLOT_REFS), &refs)
+                git_disk::keep_bytes(&self.common_dir().join(SLOT_REFS), &person.refs_for_slots()?)
             }
             None => Ok(()),
         }
@@ -171,16 +162,15 @@ impl Git {
 
     fn refs_for_slots(&self) -> Result<Vec<u8>, GitError> {
         let mut text = b"# pack-refs with: sorted \n".to_vec();
-        let call = self.call("for-each-ref");
-        let call = call.args(["--sort=refname", "--format=%(objectname) %(refname)"]);
-        text.extend(call.args(["refs/heads", "refs/remotes", "refs/tags"]).ok()?);
+        let call = self.call("for-each-ref refs/heads refs/remotes refs/tags --sort=refname");
+        text.extend(call.arg("--format=%(objectname) %(refname)").ok()?);
         Ok(text)
     }
 
     /// A file of the person's, named by a setting or found by git under its usual name; empty if
     /// missing.
     fn personal(&self, key: &'static str, usual: &str) -> Result<Vec<u8>, GitError> {
-        let path = self.host().path_of(key).or_else(|| self.host().usual_file(usual));
+        let path = self.host().path_of(key, usual);
         path.map_or(Ok(Vec::new()), |path| read_theirs(&self.top().join(path)))
     }
 
@@ -198,8 +188,7 @@ impl Git {
     /// Takes over objects and the settings of the start from another lineage of this project.
     pub fn take_over(&self, other: &Git) -> Result<(), GitError> {
         for name in [SETTINGS, SLOT_CONFIG, SLOT_REFS, ATTRIBUTES, EXCLUDES] {
-            let from = other.common_dir().join(name);
-            if let Ok(bytes) = files::read(&from, BYTES_MAX) {
+            if let Ok(bytes) = files::read(&other.common_dir().join(name), BYTES_MAX) {
                 self.write_own(name, bytes)?;
             }
         }
@@ -229,24 +218,15 @@ impl Git {
             None => self.call(verb),
             Some(person) => {
                 let ours = borrowed(&self.objects());
-                let call = person.call(verb);
-                call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsString::from_vec(ours))
+                person.call(verb).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", OsString::from_vec(ours))
             }
         }
-    }
-
-    /// Like [`Git::at_home`], but every new object becomes ours.
-    pub(super) fn taking_home(&self, verb: &'static str) -> Call<'_> {
-        let call = self.person().call(verb);
-        call.env("GIT_OBJECT_DIRECTORY", self.objects())
     }
 
     /// Copies into the person's repository what `head` has and it lacks. `base` is the base of the
     /// work.
     pub(super) fn bring_home(&self, head: &CommitId, base: &CommitId) -> Result<(), GitError> {
-        let Some(person) = &self.0.person else {
-            return Ok(());
-        };
+        let Some(person) = &self.0.person else { return Ok(()) };
         let stored = self.read_commits(std::slice::from_ref(base))?;
         let parents = stored.into_iter().filter_map(|stored| stored.parent);
         let mut orders = format!("{head}\n");
@@ -256,35 +236,30 @@ impl Git {
                 break;
             }
         }
-        let call = self.at_home("pack-objects");
-        pack(call, &person.objects(), orders.clone())?;
+        pack(self.at_home("pack-objects"), &person.objects(), orders.clone())?;
         sync_all_at(&person.objects())?;
         // Nothing that names it is written before all of it is there.
-        let call = person.call("rev-list").args(["--objects", "--quiet", "--stdin"]);
-        call.stdin(orders).ok().map(drop)
+        person.call("rev-list --objects --quiet --stdin").stdin(orders).ok().map(drop)
     }
 
     /// Copies those of `ids` into our repository that are only borrowed, because nothing of ours
     /// keeps them there.
     pub(super) fn own(&self, ids: &[String]) -> Result<(), GitError> {
-        let Some(person) = &self.0.person else {
-            return Ok(());
-        };
+        let Some(person) = &self.0.person else { return Ok(()) };
         let is_loose = |id: &&String| self.loose(id).symlink_metadata().is_ok();
         let others: Vec<String> = ids.iter().filter(|id| !is_loose(id)).cloned().collect();
         if others.is_empty() {
             return Ok(());
         }
-        let call = person.call("cat-file").arg("--batch-check=%(objectname)");
+        let call = person.call("cat-file --batch-check=%(objectname)");
         let output = call.stdin(others.join("\n") + "\n").ok()?;
         let theirs: Vec<String> = output.split(|byte| *byte == b'\n').filter_map(as_id).collect();
         if theirs.is_empty() {
             return Ok(());
         }
         let pack = self.objects().join("pack/pack");
-        let call = self.call("pack-objects").setting(SYNCED).arg("-q");
-        let call = call.arg(pack).stdin(theirs.join("\n") + "\n");
-        call.ok().map(drop)
+        let call = self.call("pack-objects -q").setting(SYNCED).arg(pack);
+        call.stdin(theirs.join("\n") + "\n").ok().map(drop)
     }
 }
 
@@ -305,15 +280,13 @@ pub(super) fn is_whole(repository: &Path) -> Result<bool, GitError> {
     for dir in [above, repository] {
         match dir.symlink_metadata() {
             Ok(meta) if !meta.is_dir() => {
-                let path = dir.to_owned();
-                return Err(GitError::NoDirectory { path });
+                return Err(GitError::NoDirectory { path: dir.to_owned() });
             }
             _ => {}
         }
     }
     refuse_odd_files(repository)?;
-    let mut parts = PARTS.iter();
-    Ok(parts.all(|part| repository.join(part).symlink_metadata().is_ok()))
+    Ok(PARTS.iter().all(|part| repository.join(part).symlink_metadata().is_ok()))
 }
 
 /// Refuses pipes and devices, on which git would hang. Another user may have put them there.
@@ -376,9 +349,6 @@ fn read_pairs(path: &Path) -> Option<Vec<(OsString, OsString)>> {
 
 /// Reads a file that need not exist. Its links are followed, since the person made them.
 fn read_theirs(path: &Path) -> Result<Vec<u8>, GitError> {
-    let real: PathBuf = match path.canonicalize() {
-        Ok(real) => real,
-        Err(_) => return Ok(Vec::new()),
-    };
+    let Ok(real) = path.canonicalize() else { return Ok(Vec::new()) };
     files::read(&real, BYTES_MAX).map_err(GitError::io(real))
 }

@@ -145,14 +145,12 @@ impl Git {
     fn lacking(&self, git: &Path, base: &CommitId, made: &CommitId, tip: &Tip) -> Option<String> {
         let objects = OsString::from_vec(borrowed(&git.join("objects")));
         let call = |verb| {
-            let call = self.call(verb).within(LOOK_MAX);
-            call.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects)
+            self.call(verb).within(LOOK_MAX).env("GIT_ALTERNATE_OBJECT_DIRECTORIES", &objects)
         };
         let unread = || Some(tip.name.clone());
-        let mut list = call("rev-list").args(["--max-count=1"]);
-        list = list.id("", tip.commit.as_str(), "").id("^", base.as_str(), "");
+        let mut list = call("rev-list --max-count=1").id(&tip.commit).but(base);
         if let Some(head) = head_of(git) {
-            list = list.id("^", &head, "");
+            list = list.but(&head);
         }
         match list.ok() {
             Ok(others) if others.is_empty() => return None,
@@ -198,9 +196,7 @@ pub(super) fn is_in(path: &[u8], listed: &[u8]) -> bool {
 /// The commit at the HEAD of an attempt's repository.
 fn head_of(git: &Path) -> Option<String> {
     let head = read(&git.join("HEAD"));
-    let Some(name) = head.strip_prefix(b"ref: ") else {
-        return as_id(&head);
-    };
+    let Some(name) = head.strip_prefix(b"ref: ") else { return as_id(&head) };
     as_id(&read(&git.join(as_path(name.trim_ascii_end()))))
 }
 
@@ -219,10 +215,8 @@ fn some(all: impl IntoIterator<Item = String>, why: &str) -> Option<String> {
 fn names(all: impl IntoIterator<Item = String>) -> Option<String> {
     let all: Vec<String> = all.into_iter().collect();
     let plain = |c: char| if c.is_control() { '?' } else { c };
-    let short = |name: &String| {
-        let shown = secrets::hide(name);
-        shown.chars().map(plain).take(NAME_CHARS_MAX).collect()
-    };
+    let short =
+        |name: &String| secrets::hide(name).chars().map(plain).take(NAME_CHARS_MAX).collect();
     let named: Vec<String> = all.iter().take(NAMES_MAX).map(short).collect();
     let more = match all.len().saturating_sub(NAMES_MAX) {
         0 => String::new(),
@@ -266,30 +260,23 @@ impl Git {
 pub(super) fn refuse_in(tree: &Path, dir: &Path) -> Result<(), GitError> {
     let mut paths = OPENED.iter().map(|name| dir.join(name));
     match paths.find_map(|path| git_disk::special(tree, &path).map(|what| (path, what))) {
-        Some((path, what)) => {
-            let path = path.display().to_string();
-            Err(GitError::WaitedFor { path, what })
-        }
+        Some((path, what)) => Err(GitError::WaitedFor { path: path.display().to_string(), what }),
         None => Ok(()),
     }
 }
 
 fn refuse_below(tree: &Path) -> Result<(), GitError> {
-    in_each_dir(
-        tree,
-        |dir, special| if special.iter().any(is_opened) { refuse_in(tree, dir) } else { Ok(()) },
-    )
-}
-
-fn is_opened(name: &OsString) -> bool {
-    OPENED.iter().any(|opened| name == opened)
+    let is_opened = |name: &OsString| OPENED.iter().any(|opened| name == opened);
+    in_each_dir(tree, |dir, special| match special.iter().any(is_opened) {
+        true => refuse_in(tree, dir),
+        false => Ok(()),
+    })
 }
 
 /// Removes pipes, sockets and devices, which no clean of git's touches: it does not see them.
 pub(super) fn remove_below(tree: &Path) -> Result<(), GitError> {
     in_each_dir(tree, |dir, special| {
-        let mut odd = special.iter();
-        odd.try_for_each(|name| git_disk::remove_tree(&tree.join(dir).join(name)))
+        special.iter().try_for_each(|name| git_disk::remove_tree(&tree.join(dir).join(name)))
     })
 }
 

@@ -116,9 +116,7 @@ impl Git {
 
     /// Whether everything in a commit is there.
     pub(crate) fn holds_all_of(&self, commit: &CommitId) -> Result<bool, GitError> {
-        let call = self.call("rev-list").args(["--objects", "--quiet"]);
-        let ran = call.id("", commit.as_str(), "").arg("--").output()?;
-        Ok(ran.status.success())
+        Ok(self.call("rev-list --objects --quiet").id(commit).arg("--").output()?.status.success())
     }
 
     /// Shares all objects of another repository of ours.
@@ -142,16 +140,13 @@ impl Git {
         let empty = PrivateIndex::new(scratch)?;
         let mut left_out: Vec<&Path> = left_out.iter().map(PathBuf::as_path).collect();
         left_out.push(as_path(OWN_DIR));
-        let mut call = empty.of(self.call("ls-files"));
-        call = call.args(["--others", "--exclude-standard", "-z"]);
+        let mut call = empty.of(self.call("ls-files --others --exclude-standard -z"));
         for path in &left_out {
             call = call.arg("-x").arg(as_pattern(path));
         }
         let output = call.ok()?;
-        let is_left_out = |path: &[u8]| {
-            let mut left_out = left_out.iter();
-            left_out.any(|out| is_within(path, out.as_os_str().as_bytes()))
-        };
+        let is_left_out =
+            |path: &[u8]| left_out.iter().any(|out| is_within(path, out.as_os_str().as_bytes()));
         let (mut files, mut nested) = (Vec::new(), Vec::new());
         for path in fields(&output).filter(|path| !is_left_out(path)) {
             match path.strip_suffix(b"/") {
@@ -175,7 +170,7 @@ impl Git {
             index.fill_from(&self.known_index())?;
         }
         let call = |verb| self.call(verb).index(index.path());
-        let output = call("ls-files").arg("-z").ok()?;
+        let output = call("ls-files -z").ok()?;
         let known: BTreeSet<&[u8]> = fields(&output).collect();
         let wanted: BTreeSet<&[u8]> = found.files.iter().map(Vec::as_slice).collect();
         let gone = known.difference(&wanted).map(|path| path.to_vec());
@@ -214,14 +209,12 @@ impl Git {
 
     /// Without author and time: its id depends only on the files.
     fn commit_start(&self, tree: &TreeId) -> Result<CommitId, GitError> {
-        let mut call = self.call("commit-tree");
+        let mut call = self.call("commit-tree --no-gpg-sign -F -");
         for role in ["AUTHOR", "COMMITTER"] {
             call = call.env(&format!("GIT_{role}_NAME"), NOBODY.0);
             call = call.env(&format!("GIT_{role}_EMAIL"), NOBODY.1);
         }
-        let call = call.args(["--no-gpg-sign", "-F", "-"]);
-        let call = call.id("", tree.as_str(), "").dated(UnixMillis(0));
-        let commit = CommitId::new(call.stdin(MESSAGE).ok_id()?);
+        let commit = CommitId::new(call.id(tree).dated(UnixMillis(0)).stdin(MESSAGE).ok_id()?);
         self.remember(&commit, tree);
         Ok(commit)
     }

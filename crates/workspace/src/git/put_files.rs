@@ -18,8 +18,7 @@ pub(super) fn in_the_way(top: &Path, changes: &[PathChange]) -> Vec<PathBuf> {
     let mut found = BTreeSet::new();
     for change in changes {
         let path = as_path(&change.path);
-        let above = path.ancestors().skip(1);
-        for dir in above.take_while(|dir| !dir.as_os_str().is_empty()) {
+        for dir in path.ancestors().skip(1).take_while(|dir| !dir.as_os_str().is_empty()) {
             let meta = top.join(dir).symlink_metadata();
             if meta.is_ok_and(|meta| !meta.is_dir()) && !known.contains(dir) {
                 found.insert(dir.to_owned());
@@ -80,8 +79,7 @@ fn delete(top: &Path, path: &Path) -> Result<(), GitError> {
         Err(error) if !is_absent(&error) => return Err(GitError::io(top.join(path))(error)),
         _ => {}
     }
-    let above = path.ancestors().skip(1);
-    for dir in above.take_while(|dir| !dir.as_os_str().is_empty()) {
+    for dir in path.ancestors().skip(1).take_while(|dir| !dir.as_os_str().is_empty()) {
         // This fails if something is left in it, as it should.
         if fs::remove_dir(top.join(dir)).is_err() {
             break;
@@ -114,9 +112,7 @@ fn keep_mode(from: &Path, to: &Path) -> io::Result<()> {
         let meta = path.symlink_metadata().ok().filter(fs::Metadata::is_file);
         meta.map(|meta| meta.permissions().mode() & 0o777)
     };
-    let (Some(new), Some(old)) = (mode(from), mode(to)) else {
-        return Ok(());
-    };
+    let (Some(new), Some(old)) = (mode(from), mode(to)) else { return Ok(()) };
     let executable = if new & 0o100 == 0 { 0 } else { (old & 0o444) >> 2 };
     fs::set_permissions(from, fs::Permissions::from_mode(old & !0o111 | executable))
 }

@@ -35,17 +35,15 @@ pub struct Head {
 
 impl Git {
     pub fn head(&self) -> Result<Head, GitError> {
-        let call = self.at_home("rev-parse").arg("HEAD^{commit}");
-        let ran = call.args(["--symbolic-full-name", "HEAD"]).output()?;
-        let lines = String::from_utf8_lossy(&ran.stdout);
-        if let [commit, full] = lines.lines().collect::<Vec<_>>()[..]
+        let ran = self.at_home("rev-parse HEAD^{commit} --symbolic-full-name HEAD").output()?;
+        if let [commit, full] = String::from_utf8_lossy(&ran.stdout).lines().collect::<Vec<_>>()[..]
             && ran.status.success()
         {
             let commit = as_id(commit.as_bytes()).map(CommitId::new);
             return Ok(Head { commit, branch: (full != "HEAD").then(|| branch_of(full)) });
         }
         // There is no commit yet, or a branch is called HEAD.
-        let named = self.at_home("symbolic-ref").args(["-q", "HEAD"]).output()?;
+        let named = self.at_home("symbolic-ref -q HEAD").output()?;
         let full = String::from_utf8_lossy(named.stdout.trim_ascii_end());
         let branch = named.status.success().then(|| branch_of(&full));
         Ok(Head { commit: self.resolve("HEAD")?, branch })
@@ -56,13 +54,9 @@ impl Git {
         if rev.contains('\0') {
             return Ok(None);
         }
-        let ran = self
-            .at_home("rev-parse")
-            .args(["--verify", "-q", "--end-of-options"])
-            .arg(format!("{rev}^{{commit}}"))
-            .output()?;
-        let found = as_id(ran.stdout.trim_ascii_end()).filter(|_| ran.status.success());
-        Ok(found.map(CommitId::new))
+        let call = self.at_home("rev-parse --verify -q --end-of-options");
+        let ran = call.arg(format!("{rev}^{{commit}}")).output()?;
+        Ok(as_id(ran.stdout.trim_ascii_end()).filter(|_| ran.status.success()).map(CommitId::new))
     }
 
     /// The commit date.
@@ -78,15 +72,10 @@ impl Git {
         {
             return Ok(tree.clone());
         }
-        let output = self
-            .call("cat-file")
-            .check_id(commit.as_str())
-            .arg("--batch-check=%(objectname)")
-            .stdin(format!("{commit}^{{tree}}\n"))
-            .ok()?;
-        let tree = as_id(output.trim_ascii_end())
-            .ok_or_else(|| GitError::NoSuchCommit { id: commit.to_string() })?;
-        let tree = TreeId::new(tree);
+        let call = self.call("cat-file --batch-check=%(objectname)").check_id(commit);
+        let output = call.stdin(format!("{commit}^{{tree}}\n")).ok()?;
+        let tree = as_id(output.trim_ascii_end()).map(TreeId::new);
+        let tree = tree.ok_or_else(|| GitError::NoSuchCommit { id: commit.to_string() })?;
         self.remember(commit, &tree);
         Ok(tree)
     }
@@ -102,12 +91,8 @@ impl Git {
 
     /// Whether the commit and its top tree can be read.
     pub fn exists(&self, commit: &CommitId) -> Result<bool, GitError> {
-        let ran = self
-            .call("cat-file")
-            .check_id(commit.as_str())
-            .arg("--batch")
-            .stdin(format!("{commit}^{{commit}}\n{commit}^{{tree}}\n"))
-            .output()?;
+        let call = self.call("cat-file --batch").check_id(commit);
+        let ran = call.stdin(format!("{commit}^{{commit}}\n{commit}^{{tree}}\n")).output()?;
         let head = ran.stdout.split(|byte| *byte == b'\n').next();
         let is_there = head.is_some_and(|line| line.starts_with(commit.as_str().as_bytes()))
             && !ran.stdout.ends_with(b" missing\n");
@@ -121,15 +106,12 @@ impl Git {
         path: &Path,
         most: u64,
     ) -> Result<Option<Vec<u8>>, GitError> {
-        let call = self.call("ls-tree").args(["-z", "-l", "--full-tree"]);
-        let call = call.id("", commit.as_str(), "").arg("--").arg(path);
+        let call = self.call("ls-tree -z -l --full-tree").id(commit).arg("--").arg(path);
         let entry = String::from_utf8_lossy(&call.ok()?).into_owned();
         let fields: Vec<&str> = entry.split_whitespace().take(4).collect();
-        let ["100644" | "100755", "blob", id, size] = fields[..] else {
-            return Ok(None);
-        };
+        let ["100644" | "100755", "blob", id, size] = fields[..] else { return Ok(None) };
         if size.parse::<u64>().is_ok_and(|size| size <= most) {
-            Ok(Some(self.call("cat-file").arg("blob").id("", id, "").ok()?))
+            Ok(Some(self.call("cat-file blob").id(id).ok()?))
         } else {
             Ok(None)
         }
@@ -144,8 +126,7 @@ impl Git {
         if at.is_empty() {
             return Ok(Vec::new());
         }
-        let call = self.call("ls-tree").args(["--name-only", "-z", "--full-tree"]);
-        let call = call.id("", commit.as_str(), "").arg("--");
+        let call = self.call("ls-tree --name-only -z --full-tree").id(commit).arg("--");
         let found = at.iter().fold(call, |call, path| call.arg(path)).ok()?;
         Ok(fields(&found).map(|path| as_path(path).to_owned()).collect())
     }
@@ -160,14 +141,12 @@ impl Git {
         });
         let (paths, ids): (Vec<PathBuf>, Vec<String>) = links.unzip();
         let links = paths.into_iter().zip(self.read_objects("blob", &ids)?);
-        let links = links.filter_map(|(path, said)| Some((path, as_path(&said?).to_owned())));
-        Ok(links.collect())
+        Ok(links.filter_map(|(path, said)| Some((path, as_path(&said?).to_owned()))).collect())
     }
 
     /// A record of each file of a commit: mode, kind, id and path.
     pub(super) fn files_of(&self, commit: &CommitId) -> Result<Vec<u8>, GitError> {
-        let call = self.call("ls-tree").args(["-r", "-z", "--full-tree"]);
-        call.id("", commit.as_str(), "").ok()
+        self.call("ls-tree -r -z --full-tree").id(commit).ok()
     }
 
     /// The digest of the selected files of a commit: modes, ids and paths.
@@ -192,12 +171,8 @@ impl Git {
     /// Whether HEAD has this file of the working tree with these very bytes, or a checkout would write them. If git fails,
     /// it may.
     pub fn has_as_is(&self, path: &Path, bytes: &[u8]) -> bool {
-        let Ok(top) = self.top().canonicalize() else {
-            return true;
-        };
-        let Ok(inside) = path.strip_prefix(&top) else {
-            return false;
-        };
+        let Ok(top) = self.top().canonicalize() else { return true };
+        let Ok(inside) = path.strip_prefix(&top) else { return false };
         match self.at_head("blob", inside) {
             Ok(None) => false,
             Ok(Some(blob)) if blob == bytes => true,
@@ -216,14 +191,9 @@ impl Git {
         if self.common_dir().join("shallow").exists() {
             return None;
         }
-        let roots = self
-            .call("rev-list")
-            .within(TOOL_MAX)
-            .args(["--first-parent", "--max-parents=0", "HEAD"])
-            .ok();
-        let roots = roots.ok()?;
-        let last = roots.trim_ascii_end().rsplit(|byte| *byte == b'\n').next();
-        as_id(last?).map(CommitId::new)
+        let call = self.call("rev-list --first-parent --max-parents=0 HEAD");
+        let roots = call.within(TOOL_MAX).ok().ok()?;
+        as_id(roots.trim_ascii_end().rsplit(|byte| *byte == b'\n').next()?).map(CommitId::new)
     }
 
     /// Those of these files and directories of the working tree that HEAD has something of.
@@ -238,20 +208,17 @@ impl Git {
 
     /// Whether HEAD or the index has one of these paths of the working tree as a symbolic link. If git cannot tell, it may.
     pub fn tracks_link(&self, paths: &[PathBuf]) -> bool {
-        let Some((_, inside)) = self.inside(paths) else {
-            return true;
-        };
+        let Some((_, inside)) = self.inside(paths) else { return true };
         if inside.is_empty() {
             return false;
         }
-        let has_link = |verb, args: &[&str]| {
-            let call = args.iter().fold(self.call(verb), |call, arg| call.arg(arg)).arg("--");
-            let listed = inside.iter().fold(call, |call, path| call.arg(path)).ok()?;
+        let has_link = |words| {
+            let listed = inside.iter().fold(self.call(words), |call, path| call.arg(path)).ok()?;
             Ok::<_, GitError>(fields(&listed).any(|record| record.starts_with(b"120000 ")))
         };
         // Without a commit HEAD has nothing.
-        has_link("ls-files", &["-s", "-z"]).unwrap_or(true)
-            || has_link("ls-tree", &["-z", "--full-tree", "HEAD"]).unwrap_or(false)
+        has_link("ls-files -s -z --").unwrap_or(true)
+            || has_link("ls-tree -z --full-tree HEAD --").unwrap_or(false)
     }
 
     /// The top of the working tree, and those of some paths that are in it, relative to it.
@@ -301,7 +268,7 @@ impl Git {
         most: u64,
         is_meant: impl Fn(&Path) -> bool,
     ) -> Result<Vec<WrittenFile>, GitError> {
-        let changes = self.between(from, to)?;
+        let changes = self.changes(from, to)?;
         let meant = changes.iter().filter(|change| is_meant(as_path(&change.path)));
         meant
             .map(|change| {
@@ -325,19 +292,17 @@ impl Git {
             return Ok(WrittenText::Absent);
         }
         let id = String::from_utf8_lossy(&side.id).into_owned();
-        let size = self.call("cat-file").arg("-s").id("", &id, "").ok()?;
+        let size = self.call("cat-file -s").id(&id).ok()?;
         let size = String::from_utf8_lossy(&size).trim().parse::<u64>();
         if size.is_ok_and(|size| size > most) {
             return Ok(WrittenText::Absent);
         }
         if side.mode == LINK {
-            let call = self.call("cat-file").arg("blob").id("", &id, "");
-            return Ok(WrittenText::Link(call.ok()?));
+            return Ok(WrittenText::Link(self.call("cat-file blob").id(&id).ok()?));
         }
         let mut path = std::ffi::OsString::from("--path=");
         path.push(as_path(&change.path));
-        let call = self.at_home("cat-file").attributes_of(commit.as_str());
-        let call = call.arg("--filters").arg(path).id("", &id, "");
-        Ok(WrittenText::File(call.ok()?))
+        let call = self.at_home("cat-file --filters").attributes_of(commit).arg(path);
+        Ok(WrittenText::File(call.id(&id).ok()?))
     }
 }

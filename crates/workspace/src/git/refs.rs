@@ -49,11 +49,7 @@ impl Git {
     }
 
     fn write_ref(&self, name: &str, commit: &CommitId) -> Result<(), GitError> {
-        self.call("update-ref")
-            .args(["--no-deref", "--end-of-options", name])
-            .id("", commit.as_str(), "")
-            .ok()
-            .map(drop)
+        self.call("update-ref --no-deref --end-of-options").arg(name).id(commit).ok().map(drop)
     }
 
     /// Nobody else writes under `refs/descent/`, and a live write does not grow this old.
@@ -84,8 +80,7 @@ impl Git {
         prefix: &str,
         needs: impl Fn(&str, &CommitId) -> bool,
     ) -> Result<(), GitError> {
-        let all = self.refs(prefix)?.into_iter();
-        self.delete(all.filter(|(name, commit)| !needs(name, commit)))
+        self.delete(self.refs(prefix)?.into_iter().filter(|(name, commit)| !needs(name, commit)))
     }
 
     fn delete(&self, mut refs: impl Iterator<Item = (String, CommitId)>) -> Result<(), GitError> {
@@ -100,8 +95,7 @@ impl Git {
         if orders.is_empty() {
             return Ok(());
         }
-        let call = self.call("update-ref").args(["--no-deref", "--stdin", "-z"]);
-        call.stdin(orders).ok().map(drop)
+        self.call("update-ref --no-deref --stdin -z").stdin(orders).ok().map(drop)
     }
 
     /// The references that are `prefix` or below it, sorted by name.
@@ -110,8 +104,8 @@ impl Git {
         if self.has_loose_refs_only() {
             return Ok(self.loose_refs(prefix));
         }
-        let output =
-            self.call("for-each-ref").args(["--format=%(objectname) %(refname)", prefix]).ok()?;
+        let call = self.call("for-each-ref").args(["--format=%(objectname) %(refname)", prefix]);
+        let output = call.ok()?;
         let lines = output.split(|byte| *byte == b'\n').filter(|line| !line.is_empty());
         lines.map(as_ref).collect()
     }
@@ -120,8 +114,7 @@ impl Git {
         let at = self.common_dir().join(prefix);
         let paths = if at.is_file() { vec![at] } else { git_disk::files_below(&at, FILES_MAX) };
         let named = paths.into_iter().filter(|path| !is_half(path)).filter_map(|path| {
-            let name = path.strip_prefix(self.common_dir()).ok()?.to_str()?;
-            Some((name.to_owned(), names(&path)?))
+            Some((path.strip_prefix(self.common_dir()).ok()?.to_str()?.to_owned(), names(&path)?))
         });
         let mut named: Vec<_> = named.collect();
         named.sort();
@@ -137,8 +130,7 @@ fn as_ref(line: &[u8]) -> Result<(String, CommitId), GitError> {
     const ODD: GitError = GitError::Odd { verb: "for-each-ref" };
     let mut parts = line.splitn(2, |byte| *byte == b' ');
     let id = parts.next().and_then(as_id).ok_or(ODD)?;
-    let name = parts.next().ok_or(ODD)?;
-    Ok((String::from_utf8_lossy(name).into_owned(), CommitId::new(id)))
+    Ok((String::from_utf8_lossy(parts.next().ok_or(ODD)?).into_owned(), CommitId::new(id)))
 }
 
 fn ours(name: &str) -> Result<&str, GitError> {
@@ -148,8 +140,7 @@ fn ours(name: &str) -> Result<&str, GitError> {
     if plain && name.starts_with(OURS) && !name.contains("..") {
         return Ok(name);
     }
-    let name = name.to_owned();
-    Err(GitError::BadRef { name })
+    Err(GitError::BadRef { name: name.to_owned() })
 }
 
 /// Another command of ours writes a reference in milliseconds; a lock that outlives this has no
@@ -188,8 +179,7 @@ impl Git {
     }
 
     fn mend_below(&self, prefix: &str, gone: &BTreeSet<CommitId>) -> Result<(), GitError> {
-        let dir = self.common_dir().join(prefix);
-        for path in git_disk::files_below(&dir, FILES_MAX) {
+        for path in git_disk::files_below(&self.common_dir().join(prefix), FILES_MAX) {
             if is_half(&path) {
                 wait_for_end(&path);
                 git_disk::remove_tree(&path)?;
@@ -234,6 +224,5 @@ fn is_half(path: &Path) -> bool {
 
 /// The commit in a reference's file.
 fn names(path: &Path) -> Option<CommitId> {
-    let text = files::read(path, REFERENCE_BYTES_MAX).ok()?;
-    as_id(text.trim_ascii_end()).map(CommitId::new)
+    as_id(files::read(path, REFERENCE_BYTES_MAX).ok()?.trim_ascii_end()).map(CommitId::new)
 }

@@ -18,14 +18,8 @@ use super::{Git, GitError, git_disk};
 use descent_system::files::{self, CloseStamp};
 
 /// Settings that decide what a file means; lower case, as git lists them.
-const OF_FILES: &[&str] = &[
-    "core.autocrlf",
-    "core.eol",
-    "core.ignorecase",
-    "core.precomposeunicode",
-    "core.symlinks",
-    "core.filemode",
-];
+const OF_FILES: &str =
+    "core.autocrlf core.eol core.ignorecase core.precomposeunicode core.symlinks core.filemode";
 
 /// The person's files that git finds by name if these are not set.
 const NAMED_FILES: &[&str] = &["core.attributesfile", "core.excludesfile"];
@@ -113,7 +107,7 @@ fn format_of(settings: &[Setting], is_bare: &str) -> Vec<u8> {
 }
 
 fn is_of_files(key: &str) -> bool {
-    OF_FILES.contains(&key) || key.starts_with("filter.")
+    OF_FILES.split(' ').any(|known| known == key) || key.starts_with("filter.")
 }
 
 fn is_of_format(key: &str) -> bool {
@@ -172,18 +166,8 @@ fn quote(text: &mut Vec<u8>, value: &[u8]) {
 }
 
 /// All that git, or we, read settings from. Those that are missing stay so.
-const NAMES: &[&str] = &[
-    "config",
-    "config.worktree",
-    "commondir",
-    "descent-attributes",
-    "descent-config",
-    "descent-excludes",
-    "descent-settings",
-    "info/attributes",
-    "info/exclude",
-    "objects/info/alternates",
-];
+const NAMES: &str = "config config.worktree commondir descent-attributes descent-config descent-excludes \
+                     descent-settings info/attributes info/exclude objects/info/alternates";
 
 /// The directories of these files.
 const DIRS: &[&str] = &["info", "objects/info"];
@@ -228,10 +212,10 @@ impl KeptFiles {
     /// As they are now: the caller has just written them, and nothing has run since.
     pub(super) fn read(repository: &Path) -> Result<Self, GitError> {
         let mut kept = BTreeMap::new();
-        for name in NAMES {
+        for name in NAMES.split(' ') {
             let path = repository.join(name);
             match files::read(&path, BYTES_MAX) {
-                Ok(bytes) => drop(kept.insert(*name, KeptFile::of(bytes))),
+                Ok(bytes) => drop(kept.insert(name, KeptFile::of(bytes))),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(GitError::io(path)(error)),
             }
@@ -251,8 +235,7 @@ impl KeptFiles {
             match dir.symlink_metadata() {
                 Ok(meta) if meta.is_dir() => {}
                 Ok(_) => {
-                    let path = dir.to_owned();
-                    return Err(GitError::NoDirectory { path });
+                    return Err(GitError::NoDirectory { path: dir.to_owned() });
                 }
                 // A missing repository is not replaced: git fails, and says so.
                 Err(_) => return Ok(()),
@@ -265,7 +248,7 @@ impl KeptFiles {
             }
         }
         let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        for name in NAMES {
+        for name in NAMES.split(' ') {
             let path = repository.join(name);
             match kept.get_mut(name) {
                 Some(file) => file.put_back(&path)?,
@@ -274,8 +257,7 @@ impl KeptFiles {
         }
         for name in OPENED {
             if let Some(what) = git_disk::special(repository, Path::new(name)) {
-                let path = repository.join(name);
-                return Err(GitError::NotPlain { path, what });
+                return Err(GitError::NotPlain { path: repository.join(name), what });
             }
         }
         Ok(())

@@ -2,14 +2,14 @@
 
 use super::{
     Git, GitError,
-    call::{Call, as_path, shown},
+    call::{as_path, shown},
     index::PrivateIndex,
     not_taken,
     status::{IndexUpdates, OWN_DIR, StatusKind, WorkTreeStatus, is_within},
     status::{Link, Listing},
 };
 use descent_core::{
-    id::{CommitId, TreeId},
+    id::TreeId,
     state::{Extra, StartedFrom},
 };
 use std::path::{Path, PathBuf};
@@ -50,7 +50,11 @@ impl Git {
     ) -> Result<Snapshot, GitError> {
         let (mut start, notes) = self.take_files(scratch, UNTRACKED_BYTES_MAX, cache)?;
         if start.dirty {
-            start.commit = self.commit_snapshot(&start, message)?;
+            let (head, tree) = (&start.head, &start.tree);
+            // Objects that the person had staged or once committed become ours too: their gc may remove theirs.
+            self.own(&self.objects_between(head, tree)?)?;
+            start.commit = self.commit_tree(tree, head, message, self.time_of(head)?)?;
+            self.own(&[start.commit.to_string(), tree.to_string()])?;
         }
         Ok((start, notes))
     }
@@ -73,11 +77,16 @@ impl Git {
         not_taken::refuse_in(self.top(), Path::new(""))?;
         let index = PrivateIndex::new(scratch)?;
         self.fill_from_person(&index)?;
-        let call = |verb| index.of(self.taking_home(verb));
+        // Every new object becomes ours.
+        let call =
+            |words| index.of(self.person().call(words).env("GIT_OBJECT_DIRECTORY", self.objects()));
         let (listing, status) = self.look_at_all(&index)?;
         let head = status.head.clone().ok_or_else(|| self.no_commits())?;
         let mut taking = IndexUpdates::of(&status.entries, self.top(), &[OWN_DIR.to_vec()]);
-        taking.remove.extend(staged_own_files(&status));
+        // Files of the program's own that the person staged, and that HEAD does not have.
+        let added = status.entries.iter().filter(|entry| entry.staged == b'A');
+        let own = added.filter(|entry| is_within(&entry.path, OWN_DIR));
+        taking.remove.extend(own.map(|entry| entry.path.clone()));
         let (modules, mut notes) = self.modules_of(&listing)?;
         taking.left_out.retain(|path| !self.top().join(path).starts_with(cache));
         notes.extend(notes_of(&listing, &status, &taking));
@@ -88,7 +97,10 @@ impl Git {
             head_tree.clone()
         } else {
             self.take_links(&modules, call)?;
-            let refused = self.take(&taking, |verb| in_one_pack(call(verb)))?;
+            // All files that `update-index` reads go into one pack, which needs one sync; not those made by a filter.
+            let refused = self.take(&taking, |words| {
+                call(words).setting("core.bigFileThreshold=1").setting("pack.compression=1")
+            })?;
             notes.extend(refused.iter().map(|path| left_out(path, REFUSED)));
             TreeId::new(call("write-tree").ok_id()?)
         };
@@ -101,16 +113,6 @@ impl Git {
             extra: Extra::default(),
         };
         Ok((start, notes))
-    }
-
-    /// Objects that the person had staged or once committed become ours too, so that their gc does
-    /// not remove them.
-    fn commit_snapshot(&self, start: &StartedFrom, message: &str) -> Result<CommitId, GitError> {
-        let (head, tree) = (&start.head, &start.tree);
-        self.own(&self.objects_between(head.as_str(), tree.as_str())?)?;
-        let commit = self.commit_tree(tree, head, message, self.time_of(head)?)?;
-        self.own(&[commit.to_string(), tree.to_string()])?;
-        Ok(commit)
     }
 
     /// The index's entries and their differences, including files that git was told to ignore.
@@ -149,8 +151,7 @@ impl Git {
 
     /// Untracked files may be data that nobody wants twice on the disk.
     fn weigh(&self, status: &WorkTreeStatus, bytes_max: u64) -> Result<Option<String>, GitError> {
-        let untracked = status.entries.iter();
-        let untracked = untracked.filter(|entry| entry.kind == StatusKind::Untracked);
+        let untracked = status.entries.iter().filter(|entry| entry.kind == StatusKind::Untracked);
         let weight = self.weight(untracked.map(|entry| &entry.path[..]));
         let (megabytes, largest) = (weight.bytes >> 20, weight.largest);
         if weight.bytes > bytes_max {
@@ -189,8 +190,7 @@ impl Git {
             return Ok(());
         }
         let head = self.resolve("HEAD")?.ok_or_else(|| self.no_commits())?;
-        let call = index.of(self.at_home("read-tree"));
-        call.id("", head.as_str(), "").ok().map(drop)
+        index.of(self.at_home("read-tree")).id(head).ok().map(drop)
     }
 
     fn no_commits(&self) -> GitError {
@@ -204,8 +204,7 @@ fn notes_of(listing: &Listing, status: &WorkTreeStatus, taking: &IndexUpdates) -
     let closed = status.closed.iter().map(|path| left_out(path, "it cannot be read"));
     let no_file = taking.no_file.iter().map(|path| left_out(path, "no file any more"));
     let entries = status.entries.iter();
-    let unmerged = entries.filter(|entry| entry.kind == StatusKind::Unmerged);
-    let conflicts = unmerged.map(|entry| {
+    let conflicts = entries.filter(|entry| entry.kind == StatusKind::Unmerged).map(|entry| {
         format!("taken with the marks of an unresolved conflict: {}", shown(&entry.path))
     });
     let entries = status.entries.iter();
@@ -218,20 +217,5 @@ fn notes_of(listing: &Listing, status: &WorkTreeStatus, taking: &IndexUpdates) -
         "warning: .descent is tracked by git, which it should not be; take it out: git rm -r -q --cached .descent"
             .to_owned()
     });
-    let all = nested.chain(closed).chain(no_file).chain(conflicts).chain(marked);
-    all.chain(own).collect()
-}
-
-/// Files of the program's own that the person staged, and that HEAD does not have.
-fn staged_own_files(status: &WorkTreeStatus) -> impl Iterator<Item = Vec<u8>> {
-    let added = status.entries.iter().filter(|entry| entry.staged == b'A');
-    let own = added.filter(|entry| is_within(&entry.path, OWN_DIR));
-    own.map(|entry| entry.path.clone())
-}
-
-/// Puts all files that `update-index` reads into one pack, which needs one sync; files made by a
-/// filter are excluded.
-fn in_one_pack(call: Call<'_>) -> Call<'_> {
-    let call = call.setting("core.bigFileThreshold=1");
-    call.setting("pack.compression=1")
+    nested.chain(closed).chain(no_file).chain(conflicts).chain(marked).chain(own).collect()
 }

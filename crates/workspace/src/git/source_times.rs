@@ -118,10 +118,10 @@ impl Git {
                 // Git knows nothing of these then, and reads them at every look.
                 let mut lines = settled.join(&0);
                 lines.push(0);
-                tree.call("update-index").args(["-z", "--index-info"]).stdin(lines).ok().map(drop)
+                tree.call("update-index -z --index-info").stdin(lines).ok().map(drop)
             }
             _ => {
-                tree.call("update-index").args(["-q", "--refresh"]).ok()?;
+                tree.call("update-index -q --refresh").ok()?;
                 std::thread::sleep(SECOND);
                 Ok(())
             }

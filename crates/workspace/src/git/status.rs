@@ -80,10 +80,9 @@ impl Git {
     ) -> Result<WorkTreeStatus, GitError> {
         let (files, ignored) =
             if untracked { ("-uall", "--ignored=matching") } else { ("-uno", "--ignored=no") };
-        let ran = call
-            .args(["--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames"])
-            .args([ignored, "--ignore-submodules=all", files])
-            .ran()?;
+        let call =
+            call.args(["--porcelain=v2", "-z", "--branch", "--no-ahead-behind", "--no-renames"]);
+        let ran = call.args([ignored, "--ignore-submodules=all", files]).ran()?;
         let mut status = parse(&ran.stdout).ok_or(GitError::Odd { verb: "status" })?;
         status.closed = closed(&ran.stderr);
         Ok(status)
@@ -94,7 +93,14 @@ fn parse(output: &[u8]) -> Option<WorkTreeStatus> {
     let mut status = WorkTreeStatus::default();
     for record in fields(output) {
         match record.get(..2)? {
-            b"# " => status.read_header(&record[2..]),
+            b"# " => match record.strip_prefix(b"# branch.oid ") {
+                Some(id) => status.head = as_id(id).map(CommitId::new),
+                None => {
+                    let name = record.strip_prefix(b"# branch.head ");
+                    let name = name.filter(|name| *name != b"(detached)").map(shown);
+                    status.branch = name.or(status.branch);
+                }
+            },
             b"1 " => status.entries.push(tracked(record)?),
             b"u " => status.entries.push(unmerged(record)?),
             b"? " => status.entries.push(untracked(&record[2..])),
@@ -113,16 +119,6 @@ fn closed(said: &[u8]) -> Vec<String> {
         Some(dir.rsplit_once("': ")?.0.trim_end_matches('/').to_owned())
     });
     dirs.collect()
-}
-
-impl WorkTreeStatus {
-    fn read_header(&mut self, header: &[u8]) {
-        if let Some(oid) = header.strip_prefix(b"branch.oid ") {
-            self.head = as_id(oid).map(CommitId::new);
-        } else if let Some(name) = header.strip_prefix(b"branch.head ") {
-            self.branch = (name != b"(detached)").then(|| shown(name));
-        }
-    }
 }
 
 /// `columns` counts the fields up to and including the path, which alone may contain spaces.
@@ -336,15 +332,13 @@ impl Git {
     /// Ignored paths, relative to the top; a wholly ignored directory is one path. They are of the
     /// person's tree, or of our tree at `at`.
     pub fn ignored(&self, at: Option<&Path>) -> Result<Vec<PathBuf>, GitError> {
+        const IGNORED: &str = "ls-files --others --ignored --exclude-standard --directory -z";
         let call = match at {
-            None => self.at_home("ls-files"),
-            Some(at) if self.tree(at).is_whole() => self.tree(at).call("ls-files"),
+            None => self.at_home(IGNORED),
+            Some(at) if self.tree(at).is_whole() => self.tree(at).call(IGNORED),
             Some(_) => return Ok(Vec::new()),
         };
-        let output = call
-            .args(["--others", "--ignored", "--exclude-standard"])
-            .args(["--directory", "-z"])
-            .ok()?;
+        let output = call.ok()?;
         let paths = fields(&output).map(|path| path.strip_suffix(b"/").unwrap_or(path));
         let others = paths.filter(|path| !is_within(path, OWN_DIR));
         Ok(others.map(|path| as_path(path).to_owned()).collect())
@@ -360,14 +354,10 @@ impl Git {
         name.push(0);
         // Git exits with 1 if nothing is ignored, and with 128 for a path outside the tree; both
         // mean no.
-        const VERB: &str = "check-ignore";
-        let call = at.map_or_else(|| self.at_home(VERB), |at| self.tree(at).call(VERB));
-        let ran = call
-            .args(["-z", "--stdin"])
-            // This command knows no other paths, and rejects the variable.
-            .env("GIT_LITERAL_PATHSPECS", "0")
-            .stdin(name)
-            .output()?;
+        const WORDS: &str = "check-ignore -z --stdin";
+        let call = at.map_or_else(|| self.at_home(WORDS), |at| self.tree(at).call(WORDS));
+        // This command knows no other paths, and rejects the variable.
+        let ran = call.env("GIT_LITERAL_PATHSPECS", "0").stdin(name).output()?;
         Ok(ran.status.success() && !ran.stdout.is_empty())
     }
 

@@ -9,12 +9,12 @@
 
 use super::{
     Git, GitError,
-    call::{Call, as_id, as_path},
+    call::{Call, as_id, as_path, name_of},
     git_disk,
     index::PREFIX,
     lineage::{SLOT_CONFIG, SLOT_REFS},
 };
-use descent_core::id::{CommitId, Digest};
+use descent_core::id::CommitId;
 use descent_system::files;
 use std::{
     fs,
@@ -57,8 +57,7 @@ impl Git {
     }
 
     pub(super) fn tree(&self, at: &Path) -> Tree<'_> {
-        let digest = Digest::sha256(at.as_os_str().as_bytes());
-        let name: String = digest.as_str().trim_start_matches("sha256:").chars().take(16).collect();
+        let name = name_of(at.as_os_str().as_bytes());
         Tree { git: self, at: at.to_owned(), admin: self.records().join(name) }
     }
 
@@ -123,8 +122,7 @@ impl<'g> Tree<'g> {
 
     /// A run on its files, with the index in our record.
     pub(super) fn call(&self, verb: &'static str) -> Call<'g> {
-        let call = self.git.call_in(verb, &self.admin, &self.at);
-        call.index(&self.index())
+        self.git.call_in(verb, &self.admin, &self.at).index(&self.index())
     }
 
     /// Whether it is a directory with a readable record. A power cut leaves files without their
@@ -161,9 +159,9 @@ impl<'g> Tree<'g> {
         git_disk::remove_tree(&self.admin)
     }
 
-    pub(super) fn saved_index(&self, commit: &CommitId) -> Option<PathBuf> {
-        let path = self.admin.join(format!("{SAVED}{commit}"));
-        path.is_file().then_some(path)
+    /// The index as of its last checkout, if that was of this commit.
+    pub(super) fn saved_index(&self, commit: &CommitId) -> PathBuf {
+        self.admin.join(format!("{SAVED}{commit}"))
     }
 
     /// Whether an attempt wrote the index that was given to it.
@@ -200,7 +198,7 @@ impl<'g> Tree<'g> {
                 git_disk::remove_tree(&entry.path())?;
             }
         }
-        git_disk::rename(&half_made, &self.admin.join(format!("{SAVED}{commit}")))?;
+        git_disk::rename(&half_made, &self.saved_index(commit))?;
         self.stand_at(commit)?;
         self.give_repository(commit)
     }
@@ -217,8 +215,7 @@ impl<'g> Tree<'g> {
             git_disk::make_dirs(&to.join(dir))?;
         }
         self.git.put_back()?;
-        let head = format!("{commit}\n").into_bytes();
-        git_disk::write_new(&to.join("HEAD"), &head)?;
+        git_disk::write_new(&to.join("HEAD"), &format!("{commit}\n").into_bytes())?;
         git_disk::write_new(&to.join(ALTERNATES), &self.git.borrowing_line()?)?;
         for (from, name) in [
             (SLOT_CONFIG, "config"),
@@ -230,15 +227,13 @@ impl<'g> Tree<'g> {
             git_disk::copy_if_there(&ours.join(from), &to.join(name))?;
         }
         git_disk::copy_index(&self.index(), &to.join("index"))?;
-        let given = git_disk::identity(&to).unwrap_or_default();
-        git_disk::hold_bytes(&self.admin.join(GIVEN), &given)
+        git_disk::hold_bytes(&self.admin.join(GIVEN), &git_disk::identity(&to).unwrap_or_default())
     }
 }
 
 /// Removes indexes that a killed process was using.
 fn drop_private_indexes(record: &Path) -> Result<(), GitError> {
-    let entries = fs::read_dir(record).into_iter().flatten().flatten();
-    let ours = entries.filter(|entry| {
+    let ours = fs::read_dir(record).into_iter().flatten().flatten().filter(|entry| {
         let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
         let name = entry.file_name();
         is_dir && name.as_bytes().starts_with(PREFIX.as_bytes()) && name != SAVED_DIR

@@ -95,8 +95,7 @@ fn find(at: &Path, path: &str, stop: &CancellationToken) -> LookupResult<Vec<Pat
     if !path.contains(['*', '?', '[', '{']) {
         return Ok(Vec::new());
     }
-    let glob = plain.to_string_lossy();
-    let glob = GlobBuilder::new(&glob).literal_separator(true).build();
+    let glob = GlobBuilder::new(&plain.to_string_lossy()).literal_separator(true).build();
     let glob = glob.map_err(|error| format!("'{path}' is no pattern: {}", error.kind()))?;
     let mut walk = Walk { at, glob: glob.compile_matcher(), stop, looked: 0, found: Vec::new() };
     if let Some(start) = walk_start(at, &plain)? {
@@ -180,9 +179,7 @@ impl Walk<'_> {
 /// Whether the path leads to something inside the directory; it must be a file if its content is
 /// needed.
 fn is_fit_to_read(at: &Path, path: &Path, is_content_asked: bool) -> bool {
-    let Ok(real) = path.canonicalize() else {
-        return false;
-    };
+    let Ok(real) = path.canonicalize() else { return false };
     real.starts_with(at) && real.metadata().is_ok_and(|meta| meta.is_file() || !is_content_asked)
 }
 
@@ -227,14 +224,13 @@ impl Content {
             return Ok(false);
         }
         match &self.contains {
-            Some(pattern) => Ok(pattern.is_match(&content_of(path)?)),
+            Some(pattern) => {
+                let content = files::read_linked(path, CONTENT_BYTES_MAX);
+                Ok(pattern.is_match(&content.map_err(|error| cannot(path, &error))?))
+            }
             None => Ok(true),
         }
     }
-}
-
-fn content_of(path: &Path) -> LookupResult<Vec<u8>> {
-    files::read_linked(path, CONTENT_BYTES_MAX).map_err(|error| cannot(path, &error))
 }
 
 fn digest_of(path: &Path, stop: &CancellationToken) -> LookupResult<String> {

@@ -48,9 +48,7 @@ impl Worktrees {
         };
         let is_reused = was_there || brought.is_warm;
         let room = WorkDir { is_reused, ..WorkDir::ready(brought.path) };
-        let Some(mark) = self.mark_of_setup(commit)? else {
-            return Ok(room);
-        };
+        let Some(mark) = self.mark_of_setup(commit)? else { return Ok(room) };
         let is_new = self.git.setup_mark(&root) != mark;
         if is_new {
             // Leftovers of a `setup` that is cut off halfway belong to no tree.
@@ -72,8 +70,7 @@ impl Worktrees {
         let words: BTreeSet<&str> =
             setup.split(|c: char| c.is_whitespace() || "'\"();&|".contains(c)).collect();
         let is_named = |path: &Path| {
-            let in_project = path.strip_prefix(&self.prefix).unwrap_or(path).to_str();
-            in_project.is_some_and(|path| {
+            path.strip_prefix(&self.prefix).unwrap_or(path).to_str().is_some_and(|path| {
                 words.iter().any(|word| word.strip_prefix("./").unwrap_or(word) == path)
             })
         };
@@ -116,8 +113,7 @@ impl Worktrees {
         if self.keep.is_empty() {
             return kept::remove(aside);
         }
-        let ignored = self.git.ignored(Some(root))?;
-        let found = kept::matching(root, &ignored, &self.keep, &self.prefix);
+        let found = kept::matching(root, &self.git.ignored(Some(root))?, &self.keep, &self.prefix);
         kept::put_aside(root, aside, &found)
     }
 
@@ -130,9 +126,7 @@ impl Worktrees {
         for path in &kept::matching(aside, &all, &self.keep, &self.prefix) {
             // The topmost directory that the commit lacks must be an ignored one. Git tells that only of an existing
             // directory.
-            let Some(top) = kept::first_missing(root, path) else {
-                continue;
-            };
+            let Some(top) = kept::first_missing(root, path) else { continue };
             kept::put_back(aside, root, path)?;
             let is_ignored = |path: &Path| self.git.is_ignored(Some(root), path);
             if !is_ignored(path)? || !is_ignored(&top)? {
@@ -150,9 +144,7 @@ impl Worktrees {
 
     /// The paths that a tree for checks shares with the project.
     pub fn linked(&self, which: Checkout) -> Vec<String> {
-        let Ok(root) = self.checks(which) else {
-            return Vec::new();
-        };
+        let Ok(root) = self.checks(which) else { return Vec::new() };
         let project = root.join(&self.prefix);
         let links = self.links.iter().filter(|link| {
             let leads_to = std::fs::read_link(project.join(link));
@@ -187,11 +179,6 @@ impl Worktrees {
     pub fn remove_checks(&self, which: Checkout) -> Result<PathBuf> {
         self.remove_tree(&self.checks(which)?)?;
         self.checks_root()
-    }
-
-    pub(super) fn tidy_checks(&self) -> Result<()> {
-        let gone = places::abandoned_checks(self.whole_cache(), &self.lineage);
-        gone.iter().try_for_each(|dir| kept::remove(dir))
     }
 
     pub(super) fn discard_checks(&self) -> Result<()> {

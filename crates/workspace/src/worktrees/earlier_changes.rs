@@ -29,8 +29,7 @@ impl Worktrees {
     /// The patches of these attempts, the newest first, as many as are told.
     pub fn patches(&self, attempts: &[AttemptId]) -> Vec<KeptPatch> {
         let patch = |attempt: &AttemptId| {
-            let patch = self.patch_of(attempt);
-            patch.unwrap_or_else(|error| {
+            self.patch_of(attempt).unwrap_or_else(|error| {
                 tracing::warn!(%error, %attempt, "the change of an earlier attempt cannot be read");
                 None
             })
@@ -66,9 +65,7 @@ impl Worktrees {
     }
 
     fn patch_of(&self, attempt: &AttemptId) -> Result<Option<KeptPatch>> {
-        let Some((made, base)) = self.made_on(attempt)? else {
-            return Ok(None);
-        };
+        let Some((made, base)) = self.made_on(attempt)? else { return Ok(None) };
         let bytes = self.git.patch(&Change::between(&base, &made))?;
         let is_useful = !bytes.is_empty() && bytes.len() <= PATCH_BYTES_MAX;
         let attempt = attempt.clone();
@@ -120,9 +117,7 @@ impl Worktrees {
 
     /// The commit with the change of an attempt, and the one that it was made on, if both are there.
     fn made_on(&self, attempt: &AttemptId) -> Result<Option<(CommitId, CommitId)>> {
-        let Some(made) = self.made_by(attempt)? else {
-            return Ok(None);
-        };
+        let Some(made) = self.made_by(attempt)? else { return Ok(None) };
         if !self.is_there(&made)? {
             return Ok(None);
         }

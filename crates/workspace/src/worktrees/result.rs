@@ -78,16 +78,14 @@ impl Worktrees {
 
     /// Keeps what an attempt made, before its outcome names it.
     pub fn keep_made(&self, attempt: &AttemptId, commit: &CommitId, base: &CommitId) -> Result<()> {
-        let reference = self.made_ref(attempt);
-        Ok(self.git.set_ref_durably(&reference, commit, base)?)
+        Ok(self.git.set_ref_durably(&self.made_ref(attempt), commit, base)?)
     }
 
     /// The commit with the change of an attempt, as long as it is kept.
     pub fn made_by(&self, attempt: &AttemptId) -> Result<Option<CommitId>> {
         let reference = self.made_ref(attempt);
-        let found = self.git.refs(&reference)?.into_iter();
-        let mut found = found.filter(|(name, _)| *name == reference);
-        Ok(found.next().map(|(_, commit)| commit))
+        let mut found = self.git.refs(&reference)?.into_iter();
+        Ok(found.find(|(name, _)| *name == reference).map(|(_, commit)| commit))
     }
 
     fn made_ref(&self, attempt: &AttemptId) -> String {
@@ -99,8 +97,7 @@ impl Worktrees {
     pub fn change_in(&self, slot: usize, base: &CommitId) -> Result<Option<Change>> {
         let workspace = self.slot(slot);
         let exclude = self.shared_in(&workspace, base)?;
-        let scratch = self.scratch()?;
-        Ok(self.git.change_in(&workspace, base, &exclude, scratch)?)
+        Ok(self.git.change_in(&workspace, base, &exclude, self.scratch()?)?)
     }
 
     /// The paths in a slot that differ from its commit.
@@ -221,8 +218,7 @@ impl Worktrees {
         let gone = self.git.unsound(&start.commit, commits)?;
         self.mend_refs(&gone)?;
         if !self.is_private {
-            let person = self.git.person();
-            person.hold_start(&self.refs, &start.head)?;
+            self.git.person().hold_start(&self.refs, &start.head)?;
             self.git.renew_refs()?;
         }
         let held: BTreeSet<CommitId> =

@@ -46,12 +46,10 @@ impl Worktrees {
                 None
             }
         };
-        let places = BTreeSet::from([self.prefix.as_path(), Path::new("")]);
-        let places = places.into_iter().rev();
+        let places = BTreeSet::from([self.prefix.as_path(), Path::new("")]).into_iter().rev();
         let mut paths = places.flat_map(|dir| names.iter().map(move |name| (name, dir.join(name))));
         paths.find_map(|(name, path)| {
-            let text = text(&path).filter(|text| !text.trim().is_empty())?;
-            Some(((*name).to_owned(), text))
+            Some(((*name).to_owned(), text(&path).filter(|text| !text.trim().is_empty())?))
         })
     }
 
@@ -79,8 +77,7 @@ impl Worktrees {
     /// The same for one that lies here as files.
     fn hold_here(&self, start: &StartedFrom) -> Result<()> {
         self.refuse_links_back(&start.commit)?;
-        let reference = format!("{}/start", self.refs);
-        self.git.set_ref(&reference, &start.commit)?;
+        self.git.set_ref(&format!("{}/start", self.refs), &start.commit)?;
         if !self.is_private {
             self.git.person().hold_start(&self.refs, &start.head)?;
         }
@@ -96,9 +93,7 @@ impl Worktrees {
 
     /// The same, and nothing is kept.
     pub fn named(&self, rev: &str) -> Result<Option<StartedFrom>> {
-        let Some(commit) = self.git.resolve(rev)? else {
-            return Ok(None);
-        };
+        let Some(commit) = self.git.resolve(rev)? else { return Ok(None) };
         Ok(Some(StartedFrom {
             tree: self.git.tree_of(&commit)?,
             head: commit.clone(),
@@ -118,9 +113,7 @@ impl Worktrees {
         } else {
             self.git.tree_of_files(scratch)?
         };
-        let Some(now) = now.filter(|now| *now != start.tree) else {
-            return Ok(Vec::new());
-        };
+        let Some(now) = now.filter(|now| *now != start.tree) else { return Ok(Vec::new()) };
         let mut moved = self.paths_between(&start.tree, &now)?;
         let results: BTreeSet<&CommitId> = results.iter().collect();
         for result in results {
@@ -152,7 +145,6 @@ impl Worktrees {
         if start.commit == start.head || !self.git.exists(&start.head)? {
             return Ok(true);
         }
-        let commit = BTreeSet::from([start.commit.clone()]);
-        Ok(self.git.unsound(&start.head, &commit)?.is_empty())
+        Ok(self.git.unsound(&start.head, &BTreeSet::from([start.commit.clone()]))?.is_empty())
     }
 }

@@ -145,11 +145,6 @@ impl Image {
     fn bytes(&self) -> u64 {
         self.dirs.iter().fold(0, |sum, (_, list)| sum.saturating_add(list.bytes))
     }
-
-    /// No file could be newer than build state of the future.
-    fn is_of_the_past(&self, cache: &Path) -> bool {
-        dir_copy::present(cache).is_some_and(|present| self.times.newest < present)
-    }
 }
 
 impl Worktrees {
@@ -192,8 +187,7 @@ impl Worktrees {
             }
             let copy = || {
                 let known = self.put_copy_back(root, dir, &mut old);
-                let copied = list.copy(&layer.lower, &layer.at, &trees, &known);
-                copied.or_else(|_| {
+                list.copy(&layer.lower, &layer.at, &trees, &known).or_else(|_| {
                     // An attempt may have left what cannot be made good.
                     self.git.remove_worktrees(&layer.at).map_err(io::Error::other)?;
                     list.copy(&layer.lower, &layer.at, &trees, &CopyStamps::new())
@@ -238,7 +232,9 @@ impl Worktrees {
 
     fn way_of(&self, image: &Image) -> CopyWay {
         let way = self.copy_way(image);
-        let why = if !image.is_of_the_past(self.whole_cache()) {
+        let present = dir_copy::present(self.whole_cache());
+        // No file could be newer than build state of the future.
+        let why = if present.is_none_or(|present| image.times.newest >= present) {
             "it has a time in the future".to_owned()
         } else if way == CopyWay::TooLarge || way == CopyWay::Overlay && image.is_persons {
             let size = phrase::megabytes(image.bytes());
@@ -361,8 +357,8 @@ impl Worktrees {
         };
         let dirs: Vec<PathBuf> =
             self.git.ignored(Some(&root))?.into_iter().filter(is_free).collect();
-        let changed = self.git.files_changed(&root, &linked)?;
-        let times = self.git.source_times(commit, &root, &changed)?;
+        let times =
+            self.git.source_times(commit, &root, &self.git.files_changed(&root, &linked)?)?;
         let record = ImageRecord { made_in: real(&root), dirs, times, set_up: None };
         let image = Image::of(root, record, false);
         let set_up = self.set_up_within(&image, commit)?;

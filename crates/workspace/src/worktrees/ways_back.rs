@@ -50,8 +50,7 @@ impl Worktrees {
             Some(root) => !root.join(path).exists(),
             None => !is_in(path, &linked),
         };
-        let lacking = self.git.ignored(None)?.into_iter().filter(lacks);
-        let with_names = lacking.map(|path| {
+        let with_names = self.git.ignored(None)?.into_iter().filter(lacks).map(|path| {
             let named = named.iter().filter(|(_, to)| to.starts_with(&path));
             let names: BTreeSet<String> = named.map(|(name, _)| name.clone()).collect();
             let inside = path.strip_prefix(&self.prefix).map(Path::to_owned);
@@ -66,14 +65,12 @@ impl Worktrees {
     /// Refuses what leads from a checkout of that commit back into the project.
     pub fn refuse_ways_back(&self, commit: Option<&CommitId>) -> Result<()> {
         commit.map_or(Ok(()), |commit| self.refuse_links_back(commit))?;
-        let mut links = self.links.iter();
-        links.try_for_each(|link| self.refuse_in_linked(link))
+        self.links.iter().try_for_each(|link| self.refuse_in_linked(link))
     }
 
     /// Whether nothing in that path of the project would lead back, if it were linked.
     pub fn may_be_linked(&self, path: &Path) -> bool {
-        let refused = self.refuse_in_linked(path);
-        !matches!(refused, Err(WorkspaceError::LeadsBack { .. }))
+        !matches!(self.refuse_in_linked(path), Err(WorkspaceError::LeadsBack { .. }))
     }
 
     /// The same of its links alone.
@@ -90,8 +87,7 @@ impl Worktrees {
         links: Vec<(PathBuf, PathBuf)>,
     ) -> Result<Option<String>> {
         let workspace = self.slot(slot);
-        let mut own = links.iter().filter(|(_, to)| to.starts_with(&workspace));
-        if let Some((at, _)) = own.next() {
+        if let Some((at, _)) = links.iter().find(|(_, to)| to.starts_with(&workspace)) {
             let at = at.display();
             return Ok(Some(format!(
                 "the symbolic link `{at}` leads into the workspace by an absolute path: make it a relative link"
@@ -145,8 +141,7 @@ impl Worktrees {
             return Ok(());
         }
         let ignored = self.git.ignored(None)?;
-        let way = ways.into_iter().find(|(_, to)| !is_in(to, &ignored));
-        way.map_or(Ok(()), |(at, to)| {
+        ways.into_iter().find(|(_, to)| !is_in(to, &ignored)).map_or(Ok(()), |(at, to)| {
             Err(WorkspaceError::LeadsBack {
                 at,
                 to: top.join(to).components().collect(),

@@ -40,15 +40,17 @@ impl EventDialect for ClaudeStreamJson {
     }
 
     fn line(&mut self, line: &str, heard: &Heard) -> LineMeaning {
-        let Some(event) = event(line) else {
-            return LineMeaning::Foreign;
-        };
+        let Some(event) = event(line) else { return LineMeaning::Foreign };
         heard.with(|heard| {
             heard.session(text(&event, "/session_id"));
             match text(&event, "/type") {
                 "assistant" => assistant(&event, heard),
                 "user" => tool_results(&event, heard),
-                "system" if is_hopeless(&event) => {
+                // It would retry a wrong key for minutes.
+                "system"
+                    if text(&event, "/subtype") == "api_retry"
+                        && HOPELESS.contains(&text(&event, "/error")) =>
+                {
                     let status = event.get("error_status").and_then(Value::as_u64);
                     heard.end = Some(trouble::of_error(status, text(&event, "/error")));
                     return LineMeaning::Turn;
@@ -65,19 +67,14 @@ impl EventDialect for ClaudeStreamJson {
     }
 }
 
-/// It would retry a wrong key for minutes.
-fn is_hopeless(event: &Value) -> bool {
-    text(event, "/subtype") == "api_retry"
-        && matches!(text(event, "/error"), "authentication_failed" | "billing_error")
-}
+const HOPELESS: [&str; 2] = ["authentication_failed", "billing_error"];
 
 fn message(message: &Value) -> Vec<u8> {
     (message.to_string() + "\n").into_bytes()
 }
 
 fn blocks(event: &Value) -> impl Iterator<Item = &Value> {
-    let blocks = event.pointer("/message/content").and_then(Value::as_array);
-    blocks.into_iter().flatten()
+    event.pointer("/message/content").and_then(Value::as_array).into_iter().flatten()
 }
 
 fn assistant(event: &Value, heard: &mut HeardSoFar) {

@@ -43,8 +43,7 @@ impl KeptAnswers {
     pub(super) fn open(dir: &Path, bound: &str, provider: &Provider, prompt: &str) -> Self {
         let asked = provider.line();
         let path = dir.join(ANSWERS);
-        let found = read(&path);
-        let found = found.filter(|record| record.bound == bound && record.asked == asked);
+        let found = read(&path).filter(|record| record.bound == bound && record.asked == asked);
         let record = found.unwrap_or_else(|| KeptRecord {
             schema: SCHEMA.to_owned(),
             bound: bound.to_owned(),
@@ -82,8 +81,7 @@ impl KeptAnswers {
 }
 
 fn read(path: &Path) -> Option<KeptRecord> {
-    let bytes = files::read(path, BYTES_MAX).ok()?;
-    let record: KeptRecord = serde_json::from_slice(&bytes).ok()?;
+    let record: KeptRecord = serde_json::from_slice(&files::read(path, BYTES_MAX).ok()?).ok()?;
     (record.schema == SCHEMA).then_some(record)
 }
 

@@ -77,8 +77,7 @@ impl Actions {
                     let message = format!("`{said}` is no type of an action");
                     let hint = doc::suggest(said, TYPES).unwrap_or("step_add");
                     let hint = format!("it is one of {}, such as `{hint}`", TYPES.join(", "));
-                    let fault = Fault::at("unknown-action", &at, message, Some(&hint));
-                    actions.faults.push(fault);
+                    actions.faults.push(Fault::at("unknown-action", &at, message, Some(&hint)));
                 }
             }
         }
@@ -98,16 +97,14 @@ impl Actions {
                 self.faults.push(Fault::at("unknown-key", &at, message, None));
             }
         }
-        let list = answer.get("actions").and_then(Node::as_array);
-        let list = list.unwrap_or_default();
+        let list = answer.get("actions").and_then(Node::as_array).unwrap_or_default();
         if list.is_empty() || list.len() > ACTIONS_MAX {
             let message = format!("`actions` is a list of 1 to {ACTIONS_MAX} actions");
             self.faults.push(Fault::at("no-actions", "/actions", message, None));
             return Vec::new();
         }
         let at = |n: usize| format!("/actions/{n}");
-        let all = list.iter().enumerate();
-        all.map(|(n, action)| (at(n), action)).collect()
+        list.iter().enumerate().map(|(n, action)| (at(n), action)).collect()
     }
 
     fn keys(&mut self, action: &Node, at: &str, known: &[&str]) {
@@ -155,9 +152,7 @@ impl Actions {
             self.new.push(id);
             atoms.push((member.key.to_string(), member.node.clone()));
         }
-        let Some(target) = action.get("target").filter(|one| !one.is_null()) else {
-            return;
-        };
+        let Some(target) = action.get("target").filter(|one| !one.is_null()) else { return };
         let group = AtomId::new(target.as_str().unwrap_or_default());
         let may_grow = asked.graph.ix(&group).is_some_and(|x| may_grow(asked.graph, x));
         if !may_grow || members.len() != 1 {
@@ -181,9 +176,7 @@ impl Actions {
         atoms: &mut Vec<(String, Node)>,
     ) {
         self.keys(action, at, &["type", "target", "changes", "reason"]);
-        let Some(id) = self.target(asked, action, at) else {
-            return;
-        };
+        let Some(id) = self.target(asked, action, at) else { return };
         let at = doc::pointer_push(at, "changes");
         let changes = action.get("changes").and_then(Node::as_object);
         let Some(changes) = changes.filter(|all| !all.is_empty()) else {
@@ -194,9 +187,7 @@ impl Actions {
         if let Some(node) = action.get("changes") {
             self.keys(node, &at, &CHANGES);
         }
-        let Some(was) = asked.state.atom(&id) else {
-            return;
-        };
+        let Some(was) = asked.state.atom(&id) else { return };
         let gives = |key: &str| changes.iter().any(|one| one.key == key);
         let was = was.node();
         let stays = was.as_object().unwrap_or_default().iter().filter(|one| {
@@ -235,13 +226,10 @@ impl Actions {
         } else {
             refused
         };
-        let Err(why) = refused else {
-            return Some(id);
-        };
+        let Err(why) = refused else { return Some(id) };
         let at = doc::pointer_push(at, "target");
         let hint = Some("change a pending or blocked task that a planner made, or add tasks");
-        let fault = Fault::at("not-to-change", &at, format!("`{id}` {why}"), hint);
-        self.faults.push(fault);
+        self.faults.push(Fault::at("not-to-change", &at, format!("`{id}` {why}"), hint));
         None
     }
 
@@ -312,9 +300,7 @@ impl Actions {
             };
             read.rename(|id| own(names, id));
             let mut atom = Atom::clone(was);
-            let (Some(task), Some(new)) = (atom.task_mut(), read.task()) else {
-                continue;
-            };
+            let (Some(task), Some(new)) = (atom.task_mut(), read.task()) else { continue };
             let mut spec = (*new.spec).clone();
             spec.guidance.clone_from(&task.spec.guidance);
             spec.agent.clone_from(&task.spec.agent);
@@ -353,9 +339,7 @@ impl Actions {
         let refined = removed.filter_map(|atom| Some(atom.task()?.refined + 1));
         let inherited = refined.max().unwrap_or(0);
         for (proposed, id) in names {
-            let Some(mut atom) = self.read.atoms.remove(proposed) else {
-                continue;
-            };
+            let Some(mut atom) = self.read.atoms.remove(proposed) else { continue };
             atom.rename(|id| own(names, id));
             let mut origin = Writer::default();
             origin

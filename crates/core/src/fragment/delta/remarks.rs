@@ -51,8 +51,7 @@ pub(super) fn contradicted(
     };
     if mark.text.is_empty() {
         let at = doc::pointer_push(at, "reason");
-        let message = "`reason` says what contradicts".to_owned();
-        Err(Fault::at("missing-key", &at, message, None))
+        Err(Fault::at("missing-key", &at, "`reason` says what contradicts".to_owned(), None))
     } else {
         Ok((id, mark))
     }
@@ -60,9 +59,7 @@ pub(super) fn contradicted(
 
 /// The questions of an answer.
 pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<RemarkQuestion> {
-    let Some(node) = answer.get("questions") else {
-        return Vec::new();
-    };
+    let Some(node) = answer.get("questions") else { return Vec::new() };
     let list = node.as_array();
     let Some(list) = list.filter(|list| list.len() <= QUESTIONS_MAX) else {
         let message = format!("`questions` is a list of at most {QUESTIONS_MAX}");
@@ -73,8 +70,7 @@ pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<RemarkQue
     for (n, node) in list.iter().enumerate() {
         let at = format!("/questions/{n}");
         let text = |key: &str| {
-            let said = node.get(key).and_then(Node::as_str);
-            doc::one_line(said.unwrap_or_default(), WORDS_CHARS_MAX)
+            doc::one_line(node.get(key).and_then(Node::as_str).unwrap_or_default(), WORDS_CHARS_MAX)
         };
         let (about, question, assume) = (text("about"), text("question"), text("assume"));
         if about.is_empty() || question.is_empty() || assume.is_empty() {
@@ -108,8 +104,7 @@ pub(super) fn ask(
             let refused = if taken.removed.contains(id) { Err("is taken out") } else { refused };
             if let Err(why) = refused {
                 let at = doc::pointer_push(&question.at, "about");
-                let message = format!("`{id}` {why}");
-                faults.push(Fault::at("not-to-ask", &at, message, None));
+                faults.push(Fault::at("not-to-ask", &at, format!("`{id}` {why}"), None));
                 continue;
             }
             let known = asked.state.atom(id).map(|atom| Atom::clone(atom));
@@ -117,8 +112,7 @@ pub(super) fn ask(
         }
         let task = taken.atoms.get_mut(id).and_then(Atom::task_mut);
         let Some(task) = task else { continue };
-        let mut known = task.questions.iter();
-        if known.any(|one| one.question == question.asked.question) {
+        if task.questions.iter().any(|one| one.question == question.asked.question) {
             let at = doc::pointer_push(&question.at, "question");
             let message = format!("the same was asked about `{id}` already");
             faults.push(Fault::at("not-to-ask", &at, message, None));
@@ -144,9 +138,7 @@ pub(super) fn take_out(
     let mut faults = Vec::new();
     for (id, at) in removed {
         let parent = asked.graph.ix(id).and_then(|x| asked.graph.above(x).next());
-        let Some(parent) = parent.map(|x| asked.graph.id(x)) else {
-            continue;
-        };
+        let Some(parent) = parent.map(|x| asked.graph.id(x)) else { continue };
         let known = asked.state.atom(parent).map(|atom| Atom::clone(atom));
         let known = taken.atoms.get(parent).cloned().or(known);
         let Some(mut atom) = known else { continue };
@@ -156,8 +148,7 @@ pub(super) fn take_out(
             }
             Err(why) => {
                 let message = format!("`{id}` {why} `{parent}`");
-                let hint = Some("change it instead");
-                faults.push(Fault::at("not-to-remove", at, message, hint));
+                faults.push(Fault::at("not-to-remove", at, message, Some("change it instead")));
             }
         }
     }
@@ -170,8 +161,7 @@ fn without(parent: &mut Atom, id: &AtomId) -> Result<(), &'static str> {
         Body::Task(_) => return Ok(()),
         // Its first part is what a plan is known by.
         Body::Plan(plan) => {
-            let is_out = plan.remove_part(id);
-            return is_out.then_some(()).ok_or("stands for the plan of");
+            return plan.remove_part(id).then_some(()).ok_or("stands for the plan of");
         }
         Body::All { parts } => parts,
         Body::Any { choices, selected, .. } => {
@@ -192,8 +182,7 @@ fn waited_for(
     let mut faults = Vec::new();
     let kept = asked.state.all_atoms();
     let kept = kept.iter().map(|(id, atom)| (*id, taken.atoms.get(*id).unwrap_or(atom)));
-    let new = taken.added.iter();
-    let new = new.filter_map(|id| Some((id, taken.atoms.get(id)?)));
+    let new = taken.added.iter().filter_map(|id| Some((id, taken.atoms.get(id)?)));
     for (id, atom) in kept.chain(new).filter(|(id, _)| !removed.contains_key(*id)) {
         let target = atom.plan().and_then(|plan| plan.convergence_target.as_ref());
         for needed in atom.depends_on.iter().chain(target) {

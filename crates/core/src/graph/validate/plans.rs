@@ -1,12 +1,12 @@
 //! Finds the faults of planning steps: their purpose, their number, and the references of their fragments; and what is
 //! missing of the agreement.
 
-use alloc::{borrow::ToOwned, collections::BTreeSet, format, vec::Vec};
+use alloc::{borrow::ToOwned, format, vec::Vec};
 
 use super::{Graph, Ix, Validator};
 use crate::{
     doc::{Fault, Node},
-    graph::NodeKind,
+    graph::{NodeKind, overlap},
     state::{Leaf, Objective, State, decode},
 };
 
@@ -30,9 +30,7 @@ impl Validator<'_> {
             return;
         };
         let at = super::pointer_of(id) + "/convergence_target";
-        let Some(x) = graph.ix(&target) else {
-            return self.reference(&at, &target, id);
-        };
+        let Some(x) = graph.ix(&target) else { return self.reference(&at, &target, id) };
         if !waits_for(graph, x, plan) {
             let message = format!("`{target}` does not wait for `{id}`");
             let hint = format!("add `{id}` to its depends_on, or name an atom that waits for it");
@@ -43,9 +41,7 @@ impl Validator<'_> {
     /// Atoms of two fragments of one step are never live together.
     fn across_fragments(&mut self, graph: &Graph, x: Ix) {
         for (index, dep) in graph.vertex(x).deps.iter().copied().enumerate() {
-            let Some(plan) = graph.vertex(dep).parent else {
-                continue;
-            };
+            let Some(plan) = graph.vertex(dep).parent else { continue };
             if graph.vertex(plan).kind != NodeKind::Plan {
                 continue;
             }
@@ -86,19 +82,8 @@ impl Validator<'_> {
 
 /// Whether `x` is done only after `plan`, directly or through other atoms.
 fn waits_for(graph: &Graph, x: Ix, plan: Ix) -> bool {
-    let wanted: BTreeSet<Ix> = core::iter::once(plan).chain(graph.above(plan)).collect();
-    let mut seen = BTreeSet::new();
-    let mut todo: Vec<Ix> = graph.waits_for(x).collect();
-    while let Some(y) = todo.pop() {
-        if wanted.contains(&y) {
-            return true;
-        }
-        if seen.insert(y) {
-            todo.extend(graph.waits_for(y));
-            todo.extend(&graph.vertex(y).kids);
-        }
-    }
-    false
+    let upstream = overlap::upstream(graph, x);
+    core::iter::once(plan).chain(graph.above(plan)).any(|y| upstream.contains(&y))
 }
 
 // The start gate (contract §9): which parts of the agreement are missing.
@@ -172,12 +157,10 @@ pub fn missing_parts(state: &State) -> Vec<MissingPart> {
         (MissingPart::MachineLeaf, has_no_machine),
         (MissingPart::Work, state.atoms.is_empty() && state.bindings.is_empty()),
     ];
-    let missing = parts.into_iter().filter(|(_, is_missing)| *is_missing);
-    missing.map(|(part, _)| part).collect()
+    parts.into_iter().filter(|(_, is_missing)| *is_missing).map(|(part, _)| part).collect()
 }
 
 /// The same as faults, with their places.
 pub fn gate(state: &State, root: &Node) -> Vec<Fault> {
-    let parts = missing_parts(state).into_iter();
-    parts.map(|part| part.fault(root)).collect()
+    missing_parts(state).into_iter().map(|part| part.fault(root)).collect()
 }

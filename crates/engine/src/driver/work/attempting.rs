@@ -67,7 +67,11 @@ async fn make(
 ) -> Result<MadeAttempt, Failure> {
     let shape = match shape(a).await? {
         Ok(shape) => shape,
-        Err(outcome) => return Ok(MadeAttempt::Ended(outcome)),
+        // With a schema that cannot be used nothing is started: nobody could judge the value.
+        Err(error) => {
+            let why = format!("its output_schema cannot be used: {error}");
+            return Ok(MadeAttempt::Ended(Box::new(Outcome::ended(CommandEnd::NotRun(why), 0))));
+        }
     };
     let (executor, maker) = (&a.executor, a.maker()?);
     let (slot, base) = (a.slot, a.intent.base.clone());
@@ -81,9 +85,7 @@ async fn make(
             false => workspaces.for_attempt(slot, base.as_ref(), warmth).map(Some),
         }
     });
-    let Some(dir) = dir.await? else {
-        return Ok(MadeAttempt::Again(Warmth::Warm));
-    };
+    let Some(dir) = dir.await? else { return Ok(MadeAttempt::Again(Warmth::Warm)) };
     let is_warm = dir.is_reused;
     let setup = executor.workspaces.setup().filter(|_| dir.is_new).map(str::to_owned);
     let has_setup = setup.is_some();
@@ -212,21 +214,14 @@ async fn keep(a: Attempting, mut outcome: Outcome) -> Result<Option<Input>, Fail
     kept
 }
 
-/// The schema of the atom of an attempt, if it has one. With a schema that cannot be used nothing is started, so that
-/// nothing is spent on a value that nobody can judge.
-async fn shape(a: &Attempting) -> Result<Result<Option<Shape>, Box<Outcome>>, Failure> {
+/// The schema of the atom of an attempt, if it has one.
+async fn shape(a: &Attempting) -> Result<Result<Option<Shape>, ShapeError>, Failure> {
     let atom = a.world.state.atoms.get(&a.intent.atom);
     let task = atom.filter(|_| !a.is_thinking()).and_then(|atom| atom.task());
     let Some(schema) = task.and_then(|task| task.spec.output_schema.clone()) else {
         return Ok(Ok(None));
     };
-    let compiled = blocking(move || Ok(Shape::compile(&schema))).await?;
-    Ok(compiled.map(Some).map_err(|error| Box::new(not_begun(&error))))
-}
-
-fn not_begun(error: &ShapeError) -> Outcome {
-    let why = format!("its output_schema cannot be used: {error}");
-    Outcome::ended(CommandEnd::NotRun(why), 0)
+    Ok(blocking(move || Ok(Shape::compile(&schema))).await?.map(Some))
 }
 
 /// Lays the change that the attempt begins with on its tree. Gives its paths where `setup` follows.
@@ -239,9 +234,7 @@ async fn start(a: &Attempting, warmth: Warmth) -> Result<(TreeStart, Vec<PathBuf
     };
     let slot = a.slot;
     let start = with_trees(&a.executor.workspaces, move |workspaces| {
-        let Some(trees) = workspaces.trees() else {
-            return Ok(clean);
-        };
+        let Some(trees) = workspaces.trees() else { return Ok(clean) };
         let start = trees.begin_with(&earlier, Some((slot, warmth)), &base)?;
         let laid = match (&start, workspaces.setup()) {
             (TreeStart::Laid(_), setup) if setup.is_some() || warmth == Warmth::Warm => {
@@ -297,8 +290,7 @@ pub(super) fn made(a: &Attempting, message: &str) -> Result<Option<MadeChange>, 
     let (Some(base), Some(trees)) = (&a.intent.base, a.executor.workspaces.trees()) else {
         return Ok(None);
     };
-    let at = workspace::time_of(&a.intent.at);
-    let made = trees.made(a.slot, base, message, at)?;
+    let made = trees.made(a.slot, base, message, workspace::time_of(&a.intent.at))?;
     if let Product::Commit(commit) = &made.product {
         trees.keep_made(&a.intent.id, commit, base)?;
     }

@@ -88,6 +88,11 @@ impl Judging {
         format!("{}/{}/check", self.executor.place.mark(), self.executor.run)
     }
 
+    /// All that was measured.
+    fn judged(&self, seen: Vec<(Digest, Measurement)>) -> Input {
+        Input::Judged { scope: self.scope.clone(), basis: self.basis.clone(), seen }
+    }
+
     /// Candidates and mere progress verdicts reuse a checkout; a deciding verdict gets a new one.
     fn checkout(&self) -> Checkout {
         match (&self.scope, &self.basis) {
@@ -161,10 +166,9 @@ impl Judging {
         let start = self.world.state.run.started_from.as_ref();
         let start = start.map(|start| start.commit.clone());
         let is_the_start = start == self.commit;
-        let on_start = if is_the_start {
-            CheckoutOutcome::SetupFailed { seen: seen.clone(), is_reused: false }
-        } else {
-            self.prepare(CheckTree::cold(Checkout::Pristine, start), cancel).await?
+        let on_start = match is_the_start {
+            true => CheckoutOutcome::SetupFailed { seen: seen.clone(), is_reused: false },
+            false => self.prepare(CheckTree::cold(Checkout::Pristine, start), cancel).await?,
         };
         Ok(match on_start {
             CheckoutOutcome::Cancelled => None,
@@ -190,11 +194,7 @@ impl Judging {
         let failed = Measurement { what: MeasurementKind::SetupFailed { how }, ..setup.clone() };
         let leaves = self.check.leaves().into_iter();
         let leaves = leaves.filter(|leaf| leaf.leaf().is_some_and(Leaf::is_machine));
-        Input::Judged {
-            scope: self.scope.clone(),
-            basis: self.basis.clone(),
-            seen: leaves.map(|leaf| (leaf.key(), failed.clone())).collect(),
-        }
+        self.judged(leaves.map(|leaf| (leaf.key(), failed.clone())).collect())
     }
 }
 
@@ -229,11 +229,7 @@ async fn judge_in_checkout(
             if kind == Checkout::Pristine {
                 j.keep_warm(&evidence).await?;
             }
-            return Ok(Some(Input::Judged {
-                scope: j.scope.clone(),
-                basis: j.basis.clone(),
-                seen,
-            }));
+            return Ok(Some(j.judged(seen)));
         }
         j.remove(kind).await?;
         tree.warmth = Warmth::Cold;
@@ -268,9 +264,7 @@ async fn measure_in(
         }
         let Some(rule) = leaf.leaf() else { break };
         (j.executor.measuring)(&j.scope, &leaf.title());
-        let Some(measurement) = verify::measure(rule, &bench).await else {
-            return Ok(None);
-        };
+        let Some(measurement) = verify::measure(rule, &bench).await else { return Ok(None) };
         if let Some(failure) = proves_nothing(at, rule, &measurement) {
             return Err(failure);
         }
@@ -381,9 +375,7 @@ pub async fn prepare_checkout(
         Ok(CheckoutOutcome::Ready(ReadyCheckout { at, is_reused, setup_ms }))
     };
     let check = workspaces.setup().filter(|_| made.is_new).map(Check::command);
-    let Some(rule) = check.as_ref().and_then(Check::leaf) else {
-        return ready(None);
-    };
+    let Some(rule) = check.as_ref().and_then(Check::leaf) else { return ready(None) };
     let bench = MeasureContext {
         at: &made.path,
         env,

@@ -75,15 +75,11 @@ impl DirList {
         }
         list.is_movable = ties.is_movable;
         list.left_out = ties.left_out(at, made_in, dir)?;
-        list.leave_out();
+        let stays = |path: &Path| !list.left_out.iter().any(|gone| path.starts_with(gone));
+        list.dirs.retain(|(path, _)| stays(path));
+        list.files.retain(|(path, _)| stays(path));
+        list.links.retain(|(path, _)| stays(path));
         list.may_serve_elsewhere(at, made_in, ties.is_of_cargo).then_some(list)
-    }
-
-    fn leave_out(&mut self) {
-        let stays = |path: &Path| !self.left_out.iter().any(|gone| path.starts_with(gone));
-        self.dirs.retain(|(path, _)| stays(path));
-        self.files.retain(|(path, _)| stays(path));
-        self.links.retain(|(path, _)| stays(path));
     }
 
     fn may_serve_elsewhere(&self, at: &Path, made_in: TreeOrigin<'_>, is_of_cargo: bool) -> bool {
@@ -139,8 +135,7 @@ impl DirList {
         }
         let stamp = |path: &PathBuf| Some((path.clone(), CopyStamp::of(&to.join(path))?));
         let files = self.files.iter().map(|(path, _)| path);
-        let all = files.chain(self.links.iter().map(|(path, _)| path));
-        Ok(all.filter_map(stamp).collect())
+        Ok(files.chain(self.links.iter().map(|(path, _)| path)).filter_map(stamp).collect())
     }
 
     /// Makes all directories, and removes what is not of this list.
@@ -218,8 +213,7 @@ fn in_parallel<T: Sync>(all: &[T], each: impl Fn(&T) -> io::Result<()> + Sync) -
     thread::scope(|scope| {
         let all: Vec<_> = (1..threads).map(|_| scope.spawn(work)).collect();
         let mine = work();
-        let others = all.into_iter().map(|one| one.join().unwrap_or(Ok(())));
-        others.fold(mine, io::Result::and)
+        all.into_iter().map(|one| one.join().unwrap_or(Ok(()))).fold(mine, io::Result::and)
     })
 }
 

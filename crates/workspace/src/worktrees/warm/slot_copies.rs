@@ -63,8 +63,7 @@ impl Worktrees {
         dir: &Path,
         copies: &mut SlotCopies,
     ) -> CopyStamps {
-        let stamps = copies.dirs.remove(dir);
-        let back = stamps.filter(|_| {
+        let back = copies.dirs.remove(dir).filter(|_| {
             self.copies_of(root).is_ok_and(|at| kept::put_back(&at, root, dir).is_ok())
         });
         back.unwrap_or_default()
