@@ -69,10 +69,10 @@ pub fn schema(world: &World, question: Question, consult: Option<&Consult>) -> S
     of_answer(rule, without)
 }
 
-/// What is wrong with an answer to a question, in words that its author can correct it by.
+/// Judges an answer to a question.
 ///
 /// # Errors
-/// If it cannot be used.
+/// If it cannot be used, in words that its author can correct it by.
 pub fn judge(world: &World, consult: &Consult, answer: &Node) -> Result<(), String> {
     let state = &world.state;
     match consult.question.row().form {
@@ -171,7 +171,9 @@ fn is_of_plan(state: &State, id: &str) -> bool {
 /// As of a text.
 pub fn opinion(state: &State, answer: &Node) -> Result<PassAnswer, String> {
     let mut read = whole(answer, PassAnswer::read)?;
-    for wanted in judged::others(&state.objective.constraints.convergence) {
+    let criteria = &state.objective.constraints.convergence;
+    read.criteria.retain(|one| judged::others(criteria).any(|wanted| wanted.name == one.name));
+    for wanted in judged::others(criteria) {
         if !read.criteria.iter().any(|score| score.name == wanted.name) {
             return Err(format!("`criteria` has a score from 0 to 1 of `{}`", wanted.name));
         }
@@ -198,7 +200,7 @@ fn whole<T>(
     answer: &Node,
     read: impl FnOnce(&Node, &str, &mut Findings) -> Option<T>,
 ) -> Result<T, String> {
-    let mut found = Findings { near_miss: Some(misspelt), ..Findings::default() };
+    let mut found = Findings { near_miss: Some(misspelt), is_answer: true, ..Findings::default() };
     match read(answer, "", &mut found) {
         Some(read) if found.faults.is_empty() => Ok(read),
         _ => {

@@ -292,7 +292,7 @@ fn wake(world: &World, session: &Session, now_ms: u64, desired: &mut DesiredWork
         .chain(session.checks_wait_until_ms.values())
         .chain(session.provider_waits.values().map(|wait| &wait.until_ms))
         .chain(session.base_again_at_ms.iter())
-        .chain(session.gate.iter().map(|wait| &wait.again_at_ms));
+        .chain(session.silent.values().map(|wait| &wait.again_at_ms));
     let later = waits.filter_map(|at_ms| at_ms.checked_sub(now_ms));
     let later = later.filter(|in_ms| *in_ms > 0);
     let spent_ms = world.state.run.spent.active.ms + session.unwritten_ms;

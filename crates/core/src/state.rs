@@ -5,6 +5,7 @@
 //! the next step (`step`).
 
 pub mod answer_records;
+pub mod answer_texts;
 pub mod atom;
 pub mod atom_order;
 pub mod check;
@@ -37,7 +38,9 @@ use alloc::{
     vec::Vec,
 };
 
-pub use answer_records::{AnswerRecord, IssuesAnswer, KeptAnswer, PassAnswer, TextAnswer};
+pub use answer_records::{
+    AnswerRecord, IssuesAnswer, JudgingRecord, KeptAnswer, PassAnswer, TextAnswer,
+};
 pub use atom::{
     Action, Atom, AtomStatus, BlockedReport, Body, FailureClass, Fragment, Grant, GrantEntry,
     PhaseBudget, PhaseEnd, PhaseLimit, PlanningStep, ShownStatus, SideEffect, Spec, Task, Try,
@@ -49,7 +52,7 @@ pub use consult::{AnswerForm, Consult, Duty, Moment, Question, QuestionRow, Rati
 pub use fields::{Extra, Span};
 pub use judged::{
     ADVISORIES_MAX, AssessmentCode, Complexity, CriterionScore, DELTAS_MAX, ISSUES_MAX,
-    IssueRecord, IssueType, JudgedBy, JudgedMark, JudgingLevel, JudgingRecord, Severity,
+    IssueRecord, IssueType, JudgedBy, JudgedMark, JudgingLevel, Severity,
 };
 pub use memory::{LearntRun, Lesson, LessonBook, LessonKind, LessonSource, MemoryUsed};
 pub use objective::{

@@ -11,6 +11,7 @@ mod attempt_start;
 mod backtrack;
 mod base_case;
 mod candidate;
+mod consult;
 pub mod dead_end;
 mod dispatch;
 mod failure;
@@ -41,6 +42,7 @@ mod tests;
 mod trail;
 mod transaction;
 mod turn_end;
+mod unrated;
 mod unusable;
 mod usage;
 
@@ -96,7 +98,7 @@ fn take(
         Input::Used { attempt, epoch, usage: used } => {
             usage::reported(&mut transaction, attempt, epoch, used)
         }
-        Input::Consulted { consult: id, end } => question::answered(&mut transaction, &id, *end),
+        Input::Consulted { consult: id, end } => consult::answered(&mut transaction, &id, *end),
         Input::Tried { attempt, onto, merge } => {
             candidate::tried(&mut transaction, &attempt, onto, merge)
         }

@@ -14,7 +14,7 @@ use crate::{
     profile,
     state::{
         Consult, JudgedBy, JudgingLevel, Question, Reason, Run, RunStatus, State, TextAnswer,
-        UsageLimit, answer_records::in_a_line, final_result::FinalOutput,
+        UsageLimit, answer_texts::in_a_line, final_result::FinalOutput,
     },
 };
 
@@ -49,7 +49,9 @@ pub fn subject(state: &State) -> Digest {
     let commit = run.result().map_or("", |commit| commit.as_str());
     let reason = run.ending.reason.map_or("", Reason::word);
     let (status, summary) = (run.status.word(), &run.ending.summary);
-    let objective = doc::canonical(&state.objective.node());
+    // Other limits make no other ending.
+    let objective = state.objective.node().filtered(|key, _| key != "constraints");
+    let objective = doc::canonical(&objective);
     Digest::of(format!("{status}\n{reason}\n{commit}\n{summary}\n{objective}").as_bytes())
 }
 

@@ -116,6 +116,20 @@ fn whatever_is_said_of_a_pass_the_run_ends_the_same() {
     }
 }
 
+/// Unknown keys of an answer are not kept, so no depth of them makes the state unreadable.
+#[test]
+fn a_key_of_its_own_in_an_answer_is_kept_nowhere() {
+    let assessed = Assessed::new("full");
+    let deep = format!("{}1{}", "[".repeat(120), "]".repeat(120));
+    let said = opinion(0.5, &json!({})).replacen('{', &format!("{{\"own\": {deep}, "), 1);
+    assessed.says(&said.replacen("\"aligned\":{", &format!("\"aligned\":{{\"own\": {deep}, "), 1));
+    assessed.world.run().expect(0);
+    for command in ["status", "validate", "report"] {
+        assessed.world.descent(&[command]).expect(0);
+    }
+    assert!(!assessed.record().to_string().contains("own"), "{}", assessed.record());
+}
+
 #[test]
 fn at_the_level_of_rules_nobody_assesses_a_pass() {
     let assessed = Assessed::new("code");

@@ -140,3 +140,24 @@ fn an_agreement_shows_the_questions_that_a_run_may_ask() {
         assert_eq!(started.unwrap()["consults_left"].as_str(), wanted);
     }
 }
+
+#[test]
+fn silent_questions_about_two_phases_are_counted_each_by_itself() {
+    let world = World::new();
+    let agent = ScriptedAgent::new(&world);
+    let toml = format!("[agents.v]\n{}\n[roles]\nplanner.summarise = \"v\"\n", agent.run());
+    world.write("descent.toml", &toml);
+    agent.says("summarise", "@exit 75");
+    let after =
+        |k: usize, other: &str| with(step(&world, k, json!({})), json!({"depends_on": [other]}));
+    let atoms = json!({
+        "P1": step(&world, 1, json!({})), "P2": after(2, "P1"), "P3": after(3, "P2"),
+        "Q1": step(&world, 1, json!({})), "Q2": after(2, "Q1"), "Q3": after(3, "Q2"),
+    });
+    let mut limits = summary();
+    limits["max_transient"] = json!(1);
+    world.align(&plan(&["test -e made-3"], limits, atoms));
+    world.run().expect(0);
+    let asked = agent.asked().lines().count();
+    assert!((2..=8).contains(&asked), "{asked} questions about four phases");
+}

@@ -1,8 +1,10 @@
+//! Answers of each form, the faults of others, and the schemas.
+
 use super::*;
 use crate::{
     id::Lineage,
     plan,
-    state::{Complexity, Micros, Severity, check::Thousandths},
+    state::{Complexity, Micros, Severity, check::Thousandths, value::FieldValue},
 };
 
 const PASS: &str = r#"{"completeness": 0.95, "coherence": 0.9, "aligned": {"plan": true, "step": true, "answer": true, "memory": true}}"#;
@@ -63,8 +65,9 @@ fn words_lose_what_a_terminal_would_obey_and_their_number_is_limited() {
             (format!(r#"{{"text": "{}"}}"#, "é".repeat(4_001)), "more than 4000"),
         ],
     );
-    // A key of its own says nothing.
-    assert!(text(&node(r#"{"text": "a", "result": "completed"}"#)).is_ok());
+    // A key of its own says nothing, and is not kept.
+    let own = text(&node(r#"{"text": "a", "result": "completed", "internal": [[]]}"#)).unwrap();
+    assert_eq!(FieldValue::node(&own), node(r#"{"text": "a"}"#));
 }
 
 #[test]
@@ -124,6 +127,7 @@ fn a_pass_converged_from_the_three_shares_on() {
             (with(PASS, r#""missing": "a test""#), "/missing: expected a list"),
             (with(PASS, r#""blame": ["1", "2", "3", "4", "5", "6"]"#), "at most 5 texts"),
             (with(PASS, r#""contradiction": ["x"]"#), "did you mean `contradictions`?"),
+            (PASS.replace("\"memory\"", "\"memry\""), "/aligned/memry: `memry` is no key"),
         ],
     );
 }
@@ -146,6 +150,9 @@ fn a_persons_criteria_count_beside_the_others_and_may_change_their_thresholds() 
     assert!(!low.has_converged(criteria));
     assert_eq!(low.complexity, Some(Complexity::Higher));
     assert_eq!(low.codes(criteria), ["complete", "criterion:tested"]);
+    let more = r#""criteria": [{"name": "tested", "score": 1}, {"name": "x", "score": 1}]"#;
+    let said = opinion(&world.state, &node(&with(PASS, more))).unwrap();
+    assert_eq!(said.criteria.len(), 1, "nobody asked for the other");
     assert!(read("2").unwrap_err().contains("from 0 to 1"));
     assert!(opinion(&world.state, &node(PASS)).unwrap_err().contains("of `tested`"));
 }

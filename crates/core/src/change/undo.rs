@@ -261,7 +261,7 @@ impl Undo<'_, '_> {
         let atoms: BTreeSet<AtomId> = flying.iter().map(|intent| intent.atom.clone()).collect();
         self.draft.follows_for(FLIGHT_ENDS, &Vec::from_iter(atoms));
         run.agree_anew();
-        // What was said of the plan that is undone is asked for again.
+        // Answers about the plan that is undone are asked for again.
         if let Some(judging) = &mut run.judging {
             judging.answers.clear();
             judging.deltas.clear();

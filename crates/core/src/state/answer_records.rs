@@ -7,6 +7,10 @@ use alloc::{format, string::String, vec::Vec};
 
 use super::{
     AnswerForm, AssessmentCode, Complexity, CriterionScore, IssueRecord, JudgedBy, Question,
+    answer_texts::{
+        ATTEMPTS_MAX, TEXT_CHARS_MAX, attempts, dollars, few, few_ids, few_texts, findings, line,
+        share, text,
+    },
     check::Thousandths,
     fields::{DurationText, Fields},
     judged::{self, ConvergenceCriterion},
@@ -17,29 +21,21 @@ use super::{
     value::FieldValue,
 };
 use crate::{
-    doc::{Node, Value},
+    doc::Node,
     id::{AgentName, AtomId, Digest},
 };
 
-/// Characters of a text, and of a finding.
-const TEXT_CHARS_MAX: usize = 4_000;
-const FINDINGS_CHARS_MAX: usize = 2_000;
-/// Texts of one list, and characters kept of each.
-const LIST_MAX: usize = 5;
-const LINE_CHARS_MAX: usize = 300;
-/// Characters kept of reasons, and of a repair.
-const REASON_CHARS_MAX: usize = 600;
-/// Attempts in an estimate at most.
-const ATTEMPTS_MAX: u32 = 1_000;
+/// So many passes that were taken for converged though the base case did not hold are told.
+pub const MISTAKEN_TOLD: u32 = 2;
 
 record! {
     /// An answer in words
     #[derive(PartialEq)]
     pub struct TextAnswer {
         required(text)[program] text: String {Form::Short(TEXT_CHARS_MAX)},
-        /// What a reader should know beside it
+        /// A reader should know these beside it
         filled(few)[program] notes: Vec<String> {few_texts()},
-        /// What was asked for and is not there, or is there and nobody asked for
+        /// Wishes that are not there, and things that nobody asked for
         filled(few)[program] drift: Vec<String> {few_texts()},
     }
 }
@@ -79,7 +75,7 @@ record! {
         /// A score from 0 to 1 of each criterion that was given
         filled[program] criteria: Vec<CriterionScore>,
         optional[program] complexity: Complexity,
-        /// What does not fit across the steps
+        /// Misfits across the steps
         filled[program] issues: Vec<IssueRecord>,
     }
 }
@@ -96,7 +92,7 @@ record! {
 
 record! {
     part
-    /// What a task may cost
+    /// The cost of a task, as far as somebody can tell
     #[derive(PartialEq, Default)]
     pub struct CostEstimate {
         /// Attempts that it may take
@@ -116,7 +112,7 @@ record! {
 }
 
 record! {
-    /// What a probe found out
+    /// The finding of a probe
     #[derive(PartialEq)]
     pub struct ProbeAnswer {
         required[program] feasible: bool,
@@ -140,7 +136,7 @@ record! {
         always[program] at: String,
         /// Why there is no answer, or none that was taken
         filled[program] because: String,
-        /// What code concludes from it, in words for programs
+        /// Conclusions of code, in words for programs
         filled[program] codes: Vec<String>,
         optional[program] answer: KeptAnswer,
     }
@@ -251,7 +247,7 @@ impl PassAnswer {
         })
     }
 
-    /// What it says, in codes in the order of their list; a criterion's is `criterion:` and its name.
+    /// Its content in codes, in the order of their list; a criterion's is `criterion:` and its name.
     pub fn codes(&self, criteria: &[ConvergenceCriterion]) -> Vec<String> {
         let holds = |score: Thousandths, name| score >= judged::threshold(criteria, name);
         let is_complete = holds(self.completeness, "completeness");
@@ -270,91 +266,48 @@ impl PassAnswer {
     }
 }
 
-/// The words of a text on one line, without what a terminal would obey.
-pub fn in_a_line(text: &str, chars_max: usize) -> String {
-    let is_break = |c: char| c.is_whitespace() || c.is_control();
-    let words: Vec<&str> = text.split(is_break).filter(|word| !word.is_empty()).collect();
-    let line: String = words.join(" ").chars().take(chars_max).collect();
-    line.trim_end().into()
-}
-
-fn few_texts() -> Form {
-    Form::AtMost(LIST_MAX, alloc::boxed::Box::new(Form::Text))
-}
-
-fn few(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Vec<String>> {
-    let all = Vec::<String>::take(fields, key)?;
-    if all.len() > LIST_MAX {
-        let message = format!("`{key}` is a list of at most {LIST_MAX} texts");
-        fields.fault_at(key, "too-many", message, None);
-        return None;
+record! {
+    /// The newest report and open advice of judging: nothing of it decides
+    #[derive(PartialEq, Default)]
+    pub struct JudgingRecord {
+        /// The newest answer to each question
+        filled[program] answers: Vec<AnswerRecord>,
+        /// Repairs that were proposed and not made, the oldest first
+        filled[program] advisories: Vec<IssueRecord>,
+        /// Passes that were said to have converged though the base case did not hold
+        filled[program] mistaken: u32,
+        /// Proposals that were refused for what was not theirs to propose
+        filled[program] overstepped: u32,
+        /// Digests of the changes that refiners proposed, the oldest first
+        filled[program] deltas: Vec<Digest>,
     }
-    let lines = all.iter().map(|one| in_a_line(one, LINE_CHARS_MAX));
-    Some(lines.filter(|line| !line.is_empty()).collect())
 }
 
-fn few_ids(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Vec<AtomId>> {
-    Some(few(fields, key)?.into_iter().map(AtomId::new).collect())
-}
-
-/// A text of several lines.
-fn text(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
-    let text = fields.text(key)?;
-    let is_shown = |c: &char| !c.is_control() || *c == '\n';
-    let text: String = text.trim().chars().filter(is_shown).collect();
-    if text.chars().count() > TEXT_CHARS_MAX {
-        let message = format!("`{key}` has more than {TEXT_CHARS_MAX} characters");
-        fields.fault_at(key, "too-long", message, None);
-        return None;
+impl JudgingRecord {
+    /// The newest answer to a question.
+    pub fn kept(&self, question: Question) -> Option<&AnswerRecord> {
+        self.answers.iter().find(|known| known.question == question)
     }
-    fields.filled(key, text)
-}
 
-/// Words that are not left out, cut to a line.
-pub(super) fn said(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
-    let text = fields.text(key)?;
-    fields.filled(key, in_a_line(&text, LINE_CHARS_MAX))
-}
-
-/// Words that may be left out, cut to a line.
-pub(super) fn line(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
-    fields.text(key).map(|text| in_a_line(&text, REASON_CHARS_MAX))
-}
-
-fn findings(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
-    let text = fields.text(key)?;
-    fields.filled(key, text.trim().chars().take(FINDINGS_CHARS_MAX).collect())
-}
-
-/// A number from 0 to 1.
-pub(super) fn share(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Thousandths> {
-    let share = Thousandths::take(fields, key)?;
-    let is_share = share.0 <= 1_000;
-    if !is_share {
-        fields.fault_at(key, "bad-share", format!("`{key}` is a number from 0 to 1"), None);
+    /// Keeps an answer in the place of the one before.
+    pub fn keep(&mut self, answer: AnswerRecord) {
+        self.answers.retain(|known| known.question != answer.question);
+        self.answers.push(answer);
     }
-    is_share.then_some(share)
-}
 
-fn attempts(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u32> {
-    let attempts = u32::take(fields, key)?;
-    let is_within = (1..=ATTEMPTS_MAX).contains(&attempts);
-    if !is_within {
-        let message = format!("`{key}` is a whole number from 1 to {ATTEMPTS_MAX}");
-        fields.fault_at(key, "bad-count", message, None);
+    /// The issues of the newest report on a plan, and of the newest across phases.
+    pub fn issues(&self) -> impl Iterator<Item = &IssueRecord> {
+        let reports = [Question::Plan, Question::Pass].into_iter();
+        reports.filter_map(|question| self.kept(question)).flat_map(AnswerRecord::issues)
     }
-    is_within.then_some(attempts)
-}
 
-/// Dollars as programs print them: what is below a millionth is rounded up.
-fn dollars(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Micros> {
-    let node = fields.take(key)?;
-    let read = match &node.value {
-        Value::Number(text) => Micros::rounded_up(text),
-        _ => node.as_str().and_then(Micros::parse),
-    };
-    if read.is_none() {
-        fields.fault_at(key, "bad-amount", format!("`{key}` is no amount of dollars"), None);
+    /// Whether whoever assesses passes was wrong so often that it is told.
+    pub fn assessor_errs(&self) -> bool {
+        self.mistaken >= MISTAKEN_TOLD
     }
-    read
+
+    /// Counts a proposal that was refused for what was not its role's to propose.
+    pub fn count_overstep(&mut self) {
+        self.overstepped = self.overstepped.saturating_add(1);
+    }
 }

@@ -32,6 +32,8 @@ pub struct Findings {
     pub is_newer: bool,
     /// Finds the unknown keys that are faults: not in history, and not in what the program writes.
     pub near_miss: Option<FindNearMiss>,
+    /// Whether an agent's answer is read: its unknown keys say nothing, and are not kept.
+    pub is_answer: bool,
 }
 
 /// Judges a member that nobody asked for: the rule, the message and the hint of its fault.
@@ -205,7 +207,8 @@ impl<'a, 'f> Fields<'a, 'f> {
     pub(crate) fn enter(&mut self, owner: Owner) -> (Option<FindNearMiss>, Owner) {
         let before = (self.found.near_miss, self.owner);
         self.owner = self.owner.max(owner);
-        self.found.near_miss = before.0.filter(|_| self.owner == Owner::Person);
+        let is_said = self.owner == Owner::Person || self.found.is_answer;
+        self.found.near_miss = before.0.filter(|_| is_said);
         before
     }
 
@@ -399,7 +402,9 @@ impl<'a, 'f> Fields<'a, 'f> {
         let half = self.internal.or(whole).and_then(Node::as_object).unwrap_or_default().iter();
         let unknown = half.filter(|member| !self.understood.contains(&member.key.as_str()));
         let mut extra = UnknownKeys::default();
-        extra.internal = unknown.cloned().collect();
+        if !self.found.is_answer {
+            extra.internal = unknown.cloned().collect();
+        }
         let mut after: Option<String> = None;
         for member in self.node.as_object().unwrap_or_default() {
             if whole.is_some() && member.key == INTERNAL {
@@ -419,6 +424,9 @@ impl<'a, 'f> Fields<'a, 'f> {
             let is_for_others = member.key == "$schema" && self.pointer.is_empty();
             if member.key != "notes" && !is_for_others {
                 self.unknown_key(member);
+            }
+            if self.found.is_answer {
+                continue;
             }
             extra.unknown.push(UnknownKey {
                 after: after.clone(),

@@ -5,22 +5,18 @@
 use alloc::{format, string::String, vec::Vec};
 
 use super::{
-    AnswerRecord, Question,
-    answer_records::{line, said, share},
+    answer_texts::{line, said, share},
     check::Thousandths,
     fields::Fields,
     rule::Form,
     table::{record, words},
     value::FieldValue,
 };
-use crate::id::Digest;
 
 /// Issues kept of one report: the heaviest.
 pub const ISSUES_MAX: usize = 20;
 /// Repairs that were not made, kept at most: the newest.
 pub const ADVISORIES_MAX: usize = 20;
-/// So many passes that were taken for converged though the base case did not hold are told.
-pub const MISTAKEN_TOLD: u32 = 2;
 /// Digests kept of changes that refiners proposed: the newest.
 pub const DELTAS_MAX: usize = 50;
 
@@ -142,52 +138,6 @@ record! {
     pub struct CriterionScore {
         required[program] name: String,
         required(share)[program] score: Thousandths {Form::Share},
-    }
-}
-
-record! {
-    /// The newest report and open advice of judging: nothing of it decides
-    #[derive(PartialEq, Default)]
-    pub struct JudgingRecord {
-        /// The newest answer to each question
-        filled[program] answers: Vec<AnswerRecord>,
-        /// Repairs that were proposed and not made, the oldest first
-        filled[program] advisories: Vec<IssueRecord>,
-        /// Passes that were said to have converged though the base case did not hold
-        filled[program] mistaken: u32,
-        /// Proposals that were refused for what was not theirs to propose
-        filled[program] overstepped: u32,
-        /// Digests of the changes that refiners proposed, the oldest first
-        filled[program] deltas: Vec<Digest>,
-    }
-}
-
-impl JudgingRecord {
-    /// The newest answer to a question.
-    pub fn kept(&self, question: Question) -> Option<&AnswerRecord> {
-        self.answers.iter().find(|known| known.question == question)
-    }
-
-    /// Keeps an answer in the place of the one before.
-    pub fn keep(&mut self, answer: AnswerRecord) {
-        self.answers.retain(|known| known.question != answer.question);
-        self.answers.push(answer);
-    }
-
-    /// The issues of the newest report on a plan, and of the newest across phases.
-    pub fn issues(&self) -> impl Iterator<Item = &IssueRecord> {
-        let reports = [Question::Plan, Question::Pass].into_iter();
-        reports.filter_map(|question| self.kept(question)).flat_map(AnswerRecord::issues)
-    }
-
-    /// Whether whoever assesses passes was wrong so often that it is told.
-    pub fn assessor_errs(&self) -> bool {
-        self.mistaken >= MISTAKEN_TOLD
-    }
-
-    /// Counts a proposal that was refused for what was not its role's to propose.
-    pub fn count_overstep(&mut self) {
-        self.overstepped = self.overstepped.saturating_add(1);
     }
 }
 

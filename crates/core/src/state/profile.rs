@@ -9,7 +9,7 @@ use alloc::{
 };
 
 use super::{
-    answer_records::share,
+    answer_texts::share,
     check::Thousandths,
     fields::Fields,
     rule::Form,

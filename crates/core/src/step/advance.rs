@@ -8,15 +8,14 @@ use super::{
     attempt_end,
     backtrack::{self, BlockCause},
     base_case::{self, Delivery},
-    candidate,
+    candidate, consult,
     dead_end::{self, DeadEnd, DeadEndFacts},
     dispatch,
     judgement::{self, Judgement, RunFacts},
     law_point::{self, PointProgress},
-    pass_questions, phase, planning, probing, question, rate, reconcile, redirect, replan, rest,
-    run_end,
+    pass_questions, phase, planning, probing, question, reconcile, redirect, replan, rest, run_end,
     transaction::Transaction,
-    usage,
+    unrated, usage,
 };
 use crate::{
     event::Reason,
@@ -36,7 +35,7 @@ pub(super) fn advance(transaction: &mut Transaction) {
     replan::grant(transaction);
     candidate::decide_all(transaction);
     transaction.session.has_more = (0..ROUNDS_MAX).all(|_| goes_round(transaction));
-    question::follow(transaction);
+    consult::follow(transaction);
     let run = &transaction.state.run;
     let bases = run.in_flight.iter().filter_map(|intent| intent.base.as_ref());
     let needed: Vec<_> = bases.chain(&run.head).cloned().collect();
@@ -164,7 +163,7 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
 /// Whether an agent is asked first: about the pass that came to its end, then for a change of the plan.
 fn is_opinion_awaited(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
     if let Some(asked) = transaction.state.run.consult.clone() {
-        if question::is_wanted(transaction, &asked) {
+        if consult::is_wanted(transaction, &asked) {
             return true;
         }
         // Nothing else would follow from a question that is void.
@@ -234,7 +233,7 @@ fn hard_budget(transaction: &Transaction) -> Option<Reason> {
     }
     let limit = usage::reached(transaction)
         .or_else(|| dispatch::lacks(transaction))
-        .or_else(|| rate::lacks(transaction));
+        .or_else(|| unrated::lacks(transaction));
     limit.map(Reason::from)
 }
 

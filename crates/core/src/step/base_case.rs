@@ -6,7 +6,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{law_record, provider_wait::backoff_ms, rate, transaction::Transaction};
+use super::{law_record, provider_wait::backoff_ms, transaction::Transaction, unrated};
 use crate::{
     event::Event,
     graph::Ix,
@@ -197,7 +197,7 @@ struct Evaluation {
 /// `None` while more must be measured.
 fn progress(transaction: &Transaction, check: &Check, basis: &Basis) -> Option<Evaluation> {
     let found = |verdict, awaits, again| Evaluation { verdict, awaits, again, to_rate: None };
-    let may_ask = rate::may_ask(transaction, basis);
+    let may_ask = unrated::may_ask(transaction, basis);
     transaction.evaluate(basis, |evaluator| match evaluator.judge(check) {
         verdict::CheckProgress::Decided(verdict) => Some(found(verdict, None, None)),
         verdict::CheckProgress::Measure(_) => None,
@@ -370,7 +370,7 @@ fn base_is_open(transaction: &Transaction, basis: &Basis) -> bool {
     let check = transaction.state.objective.base_case.as_ref();
     check.is_some_and(|check| {
         transaction.evaluate(basis, |evaluator| evaluator.next_leaf(check).is_some())
-    }) || rate::may_ask(transaction, basis)
+    }) || unrated::may_ask(transaction, basis)
 }
 
 /// Whether a base case that holds completes the run as things stand. It does if everything agreed is done, if nothing

@@ -104,7 +104,7 @@ fn issues_in_short(issues: &[IssueRecord]) -> String {
     }
 }
 
-// What is said of a pass that came to its end.
+// The opinion of a pass that came to its end.
 
 fn assessed(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
     let read = |transaction: &Transaction, node: &Node| {

@@ -1,9 +1,7 @@
-//! Questions to agents that think, while a run goes on: put into the state before they are asked, void once their subject
-//! is another, and shown when they came to their end.
+//! A question to an agent that thinks: put into the state before it is asked, and shown when it came to its end.
 //!
-//! Invariant: one question at a time. An answer to any other is void. An answer that cannot be used fails no attempt and
-//! no base case. Not here: what makes one due and what its answer changes (`pass_questions`, `gate`, `rate`,
-//! `summarise`, `final_words`), how it is asked (the shell).
+//! Not here: which question is in flight (`consult`), what makes one due and what its answer changes (`pass_questions`,
+//! `gate`, `rate`, `summarise`, `final_words`), how it is asked (the shell).
 
 use alloc::{
     format,
@@ -12,8 +10,8 @@ use alloc::{
 };
 
 use super::{
-    attempt_start::title_of, final_words, gate, pass_questions, provider_wait,
-    provider_wait::backoff_ms, rate, summarise, transaction::Transaction, usage,
+    attempt_start::title_of, provider_wait, provider_wait::backoff_ms, transaction::Transaction,
+    usage,
 };
 use crate::{
     answer_forms::rated_leaf,
@@ -23,10 +21,9 @@ use crate::{
     id::{AgentName, ConsultId, Digest},
     profile,
     state::{
-        AgentWait, AnswerRecord, Check, Consult, KeptAnswer, Leaf, Moment, Question, RunStatus,
-        State, check::Thousandths,
+        AnswerRecord, Check, Consult, KeptAnswer, Leaf, Question, RunStatus, State,
+        check::Thousandths,
     },
-    wording,
     world::GateWait,
 };
 
@@ -34,77 +31,6 @@ use crate::{
 pub(super) const UNPAID: &str = "what is left of the budget does not suffice";
 /// Keys of an atom that change nothing of it.
 const REMARKS: [&str; 3] = ["notes", "attention", "questions"];
-
-/// Brings the question in flight into line with what is wanted now.
-pub(super) fn follow(transaction: &mut Transaction) {
-    let unrated = rate::wanted(transaction);
-    forget_waits(transaction);
-    if let Some(asked) = transaction.state.run.consult.clone()
-        && !is_wanted(transaction, &asked)
-    {
-        drop_it(transaction);
-    }
-    if transaction.state.run.consult.is_some() {
-        return;
-    }
-    if let Some(unrated) = unrated {
-        rate::ask(transaction, &unrated);
-    } else if transaction.state.run.status == RunStatus::Running
-        && !transaction.state.control.stop_requested
-        && let Some(plan) = gate::wanted(transaction)
-    {
-        gate::ask(transaction, &plan);
-    }
-}
-
-/// Whether the answer to a question would still be of use.
-pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
-    let moment = asked.question.row().moment;
-    if moment == Moment::Ended {
-        return wording::is_of_ending(&transaction.state, asked);
-    }
-    transaction.state.run.status == RunStatus::Running
-        && match moment {
-            Moment::StepPlanned => gate::is_asked(transaction, asked),
-            Moment::StepDue => summarise::is_asked(transaction, asked),
-            Moment::DeadEnd => pass_questions::is_asked(transaction, asked),
-            Moment::AllElseHolds | Moment::Ended => rate::is_asked(transaction, asked),
-        }
-}
-
-/// Takes the answer to the question in flight; that to any other is void.
-pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: ConsultEnd) {
-    let asked = transaction.state.run.consult.as_ref();
-    let Some(asked) = asked.filter(|asked| asked.id == *id).cloned() else {
-        return;
-    };
-    transaction.run().consult = None;
-    transaction.run().settle(&asked.agent, asked.question, &end.usage, true);
-    let Some(end) = wait_or_give_back(transaction, &asked, end) else {
-        return;
-    };
-    match asked.question.row().moment {
-        Moment::DeadEnd => pass_questions::answered(transaction, &asked, end),
-        Moment::StepPlanned => gate::answered(transaction, &asked, end),
-        Moment::StepDue => summarise::answered(transaction, &asked, end),
-        Moment::AllElseHolds => rate::answered(transaction, &asked, end),
-        Moment::Ended => final_words::answered(transaction, &asked, end),
-    }
-}
-
-/// Removes the waits of questions that are over.
-fn forget_waits(transaction: &mut Transaction) {
-    let is_over = |wait: &AgentWait| {
-        let open = transaction.session.provider_wait(&wait.agent);
-        wait.atom.is_none() && open.is_none()
-    };
-    let waits = &transaction.state.run.waits;
-    if waits.iter().any(is_over) {
-        let left = waits.iter().filter(|wait| !is_over(wait)).cloned();
-        let left = left.collect();
-        transaction.run().waits = left;
-    }
-}
 
 /// Whether a question is asked at the level of judging in force.
 pub(super) fn is_of_level(transaction: &Transaction, question: Question) -> bool {
@@ -157,8 +83,8 @@ pub(super) fn subject_of_plan(state: &State, graph: &Graph) -> Digest {
 
 /// Puts a question, or waits where its agent was silent just now.
 pub(super) fn put_or_wait(transaction: &mut Transaction, new: Consult) {
-    let waits = transaction.session.gate.as_ref();
-    let waits = waits.filter(|wait| wait.subject == new.subject && wait.question == new.question);
+    let key = (new.question, new.subject.clone());
+    let waits = transaction.session.silent.get(&key);
     let active_ms = transaction.session.active_ms;
     if waits.is_some_and(|wait| wait.again_at_ms > active_ms) {
         return;
@@ -231,21 +157,17 @@ pub(super) fn heard<T>(
     end: ConsultEnd,
     read: impl FnOnce(&Transaction, &Node) -> Result<(T, String), String>,
 ) -> Option<Result<T, String>> {
-    let duration_ms = end.duration_ms;
+    let (duration_ms, key) = (end.duration_ms, (asked.question, asked.subject.clone()));
     if let ConsultAnswer::Silent(why) = &end.answer
         && asked.n <= transaction.state.objective.constraints.max_transient()
     {
         let again_at_ms = transaction.active_in(backoff_ms(asked.n, "consult"));
-        transaction.session.gate = Some(GateWait {
-            question: asked.question,
-            subject: asked.subject.clone(),
-            asked: asked.n,
-            again_at_ms,
-        });
+        let wait = GateWait { asked: asked.n, again_at_ms };
+        transaction.session.silent.insert(key, wait);
         announce(transaction, asked, None, ["", why], duration_ms);
         return None;
     }
-    transaction.session.gate = None;
+    transaction.session.silent.remove(&key);
     let read = once(end.answer).and_then(|node| read(transaction, &node));
     let (words, unused) = match &read {
         Ok((_, words)) => (words.clone(), String::new()),

@@ -19,7 +19,7 @@ use crate::{
     world::World,
 };
 
-/// What agents and rules say of the run: advice, not proof
+/// Advice of agents and rules about the run, and no proof
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgedView {

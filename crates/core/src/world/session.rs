@@ -61,7 +61,8 @@ pub struct Session {
     /// The end of a backoff, in active time of this session. Setting a clock or suspending the machine moves none.
     pub(crate) base_again_at_ms: Option<u64>,
     /// The question about a plan that is asked again later.
-    pub(crate) gate: Option<GateWait>,
+    /// Questions whose agents were silent, with their subjects.
+    pub(crate) silent: BTreeMap<(Question, Digest), GateWait>,
     pub(crate) waits_until_ms: BTreeMap<(AtomId, Digest), u64>,
     pub(crate) provider_waits: BTreeMap<AgentName, ProviderWait>,
     /// Whether nothing happens but such a wait.
@@ -148,8 +149,6 @@ impl Session {
 /// A question about a plan that nobody answered yet.
 #[derive(Debug, Clone)]
 pub(crate) struct GateWait {
-    pub(crate) question: Question,
-    pub(crate) subject: Digest,
     pub(crate) asked: u32,
     /// In active time of this session.
     pub(crate) again_at_ms: u64,

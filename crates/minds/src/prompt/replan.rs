@@ -260,7 +260,7 @@ fn result<'w>(world: &'w World, id: &AtomId) -> Option<&'w Binding> {
 
 // The opinion of whoever assessed a pass, and issues, for those who change the plan: advice, not proof.
 
-/// What is said of the pass, for those who change the plan; empty where nobody said anything.
+/// The opinion of the pass, for those who change the plan; empty where nobody said anything.
 pub(super) fn said(world: &World) -> String {
     let kept = Question::at(Moment::DeadEnd).filter_map(|question| world.state.run.kept(question));
     let told = |one: &AnswerRecord| match one.opinion() {

@@ -1,0 +1,85 @@
+//! The question in flight: which one is wanted, when it is void, and who takes its answer.
+//!
+//! Invariant: one question at a time. An answer to any other is void. An answer that cannot be used fails no attempt and
+//! no base case. Not here: how one is put (`question`).
+
+use super::{
+    final_words, gate, pass_questions, question, rate, summarise, transaction::Transaction, unrated,
+};
+use crate::{
+    event::ConsultEnd,
+    id::ConsultId,
+    state::{AgentWait, Consult, Moment, RunStatus},
+    wording,
+};
+
+/// Brings the question in flight into line with what is wanted now.
+pub(super) fn follow(transaction: &mut Transaction) {
+    let leaf = unrated::wanted(transaction);
+    forget_waits(transaction);
+    if let Some(asked) = transaction.state.run.consult.clone()
+        && !is_wanted(transaction, &asked)
+    {
+        question::drop_it(transaction);
+    }
+    if transaction.state.run.consult.is_some() {
+        return;
+    }
+    if let Some(leaf) = leaf {
+        rate::ask(transaction, &leaf);
+    } else if transaction.state.run.status == RunStatus::Running
+        && !transaction.state.control.stop_requested
+        && let Some(plan) = gate::wanted(transaction)
+    {
+        gate::ask(transaction, &plan);
+    }
+}
+
+/// Whether the answer to a question would still be of use.
+pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
+    let moment = asked.question.row().moment;
+    if moment == Moment::Ended {
+        return wording::is_of_ending(&transaction.state, asked);
+    }
+    transaction.state.run.status == RunStatus::Running
+        && match moment {
+            Moment::StepPlanned => gate::is_asked(transaction, asked),
+            Moment::StepDue => summarise::is_asked(transaction, asked),
+            Moment::DeadEnd => pass_questions::is_asked(transaction, asked),
+            Moment::AllElseHolds | Moment::Ended => rate::is_asked(transaction, asked),
+        }
+}
+
+/// Takes the answer to the question in flight; that to any other is void.
+pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: ConsultEnd) {
+    let asked = transaction.state.run.consult.as_ref();
+    let Some(asked) = asked.filter(|asked| asked.id == *id).cloned() else {
+        return;
+    };
+    transaction.run().consult = None;
+    transaction.run().settle(&asked.agent, asked.question, &end.usage, true);
+    let Some(end) = question::wait_or_give_back(transaction, &asked, end) else {
+        return;
+    };
+    match asked.question.row().moment {
+        Moment::DeadEnd => pass_questions::answered(transaction, &asked, end),
+        Moment::StepPlanned => gate::answered(transaction, &asked, end),
+        Moment::StepDue => summarise::answered(transaction, &asked, end),
+        Moment::AllElseHolds => rate::answered(transaction, &asked, end),
+        Moment::Ended => final_words::answered(transaction, &asked, end),
+    }
+}
+
+/// Removes the waits of questions that are over.
+fn forget_waits(transaction: &mut Transaction) {
+    let is_over = |wait: &AgentWait| {
+        let open = transaction.session.provider_wait(&wait.agent);
+        wait.atom.is_none() && open.is_none()
+    };
+    let waits = &transaction.state.run.waits;
+    if waits.iter().any(is_over) {
+        let left = waits.iter().filter(|wait| !is_over(wait)).cloned();
+        let left = left.collect();
+        transaction.run().waits = left;
+    }
+}
