@@ -24,7 +24,10 @@ const EACH: u64 = 200;
 /// Families whose decisions changed on purpose since the record was begun, with the reason.
 const CHANGED: [(&str, &str); 3] = [
     ("planners", "tasks start in written order: those of a plan come behind their step"),
-    ("judges", "the same"),
+    (
+        "judges",
+        "the same; a silent judge is counted for each plan by itself, so it is asked more often about one",
+    ),
     (
         "kills",
         "of trees that are as near the fullest is delivered: after a kill it is judged once more",
