@@ -156,6 +156,7 @@ fn silent_questions_about_two_phases_are_counted_each_by_itself() {
     });
     let mut limits = summary();
     limits["max_transient"] = json!(1);
+    limits["planning"]["phases"] = json!(10);
     world.align(&plan(&["test -e made-3"], limits, atoms));
     world.run().expect(0);
     let asked = agent.asked().lines().count();
