@@ -123,7 +123,7 @@ pub(super) fn agent_of(transaction: &Transaction, atom: &AtomId) -> (Role, Optio
     let task = transaction.task_of(atom);
     let has_action = task.is_some_and(|task| task.spec.action.is_some());
     let named = task.and_then(|task| task.spec.agent.as_ref());
-    let agent = named.or_else(|| transaction.session.agents.of(role, atom));
+    let agent = named.or_else(|| transaction.session.agents.in_role(role));
     (role, agent.filter(|_| !has_action).cloned())
 }
 

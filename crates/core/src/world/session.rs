@@ -193,7 +193,6 @@ pub(crate) struct SpeculativeTree {
 #[derive(Debug, Clone, Default)]
 pub struct AgentTable {
     by_duty: BTreeMap<Duty, AgentName>,
-    by_atom: BTreeMap<AtomId, AgentName>,
     /// Whether an agent is configured for the role of a planner, and not only a worker.
     has_planner: bool,
     /// Whether an agent tells its cost, as far as that is known.
@@ -234,11 +233,6 @@ impl AgentTable {
         self.has_planner
     }
 
-    /// An agent for one atom alone.
-    pub fn set_for(&mut self, atom: AtomId, agent: AgentName) {
-        self.by_atom.insert(atom, agent);
-    }
-
     /// Whether this agent tells its cost, or has a price by which it can be known.
     pub fn set_tells_cost(&mut self, agent: AgentName, tells: bool) {
         self.tells_cost.insert(agent, tells);
@@ -252,11 +246,6 @@ impl AgentTable {
     /// The agent of a role, or for a question.
     pub fn in_role(&self, duty: impl Into<Duty>) -> Option<&AgentName> {
         self.by_duty.get(&duty.into())
-    }
-
-    /// The agent that does an atom in that role.
-    pub fn of(&self, role: Role, atom: &AtomId) -> Option<&AgentName> {
-        self.by_atom.get(atom).or_else(|| self.in_role(role))
     }
 }
 
