@@ -104,7 +104,10 @@ pub fn fault(
 ) -> Option<String> {
     let node = read(answer);
     // A planner that cannot plan reports why.
-    let is_report = |node: &Node| node.get("clarity").or(node.get("success")).is_some();
+    let is_report = |node: &Node| {
+        let has_failed = node.get("success").and_then(Node::as_bool) == Some(false);
+        has_failed || node.get("clarity").is_some()
+    };
     if node.as_ref().is_ok_and(is_report) {
         return None;
     }

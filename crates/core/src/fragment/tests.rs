@@ -109,6 +109,8 @@ fn an_answer_that_cannot_be_used_is_told_in_words_to_mend_it_by() {
     assert!(told.contains("no JSON object") && told.contains("\"atoms\""), "{told}");
     // A planner that cannot plan says so.
     assert_eq!(fault(r#"{"success": false, "summary": "no", "clarity": "BLOCKED"}"#), None);
+    assert_eq!(fault(r#"{"success": false, "summary": "no"}"#), None);
+    assert!(fault(r#"{"success": true, "summary": "done"}"#).is_some());
 }
 
 #[test]
