@@ -20,7 +20,8 @@ use super::{
 use crate::render::{self, Bounds, Page};
 use descent_engine::ops::{
     self,
-    redirect::{OpenRedirect, RedirectOrder, RedirectView},
+    change_view::ChangeView,
+    redirect::{OpenRedirect, RedirectOrder},
 };
 use descent_store::Store;
 use descent_system::{
@@ -60,12 +61,11 @@ pub(super) fn agree(
         manner.open.iter().for_each(|_| out.say(STANDS));
         return Ok(None);
     };
-    let mut text = lines(context, &view);
     if manner.dry_run {
         view.next = in_earnest(std::env::args_os().skip(1));
-        text.push(format!("next: {}", view.next));
-        return Ok(Some(context.answer(&view, || text.join("\n"))));
+        return Ok(Some(report(context, &view, None)));
     }
+    let mut text = lines(context, &view);
     if let Some(name) = manner.proposed_by {
         text.insert(0, format!("\nproposed by `{name}`; nothing of it counts yet:"));
         text.push("all that it sets, whole:".to_owned());
@@ -85,12 +85,13 @@ pub(super) fn agree(
     };
     Ok(Some(context.answer(&view, || {
         let mut text = if manner.yes { lines(context, &view) } else { Vec::new() };
-        text.extend(view.serial.map(|serial| format!("redirected, serial {}", serial.0)));
-        text.extend(match view.answer {
-            Some(status) if view.started.is_empty() => {
+        text.push(format!("redirected, serial {}", view.serial.0));
+        let facts = view.redirect.as_ref();
+        text.extend(match facts.and_then(|facts| Some((facts.answer?, &facts.started))) {
+            Some((status, started)) if started.is_empty() => {
                 Some(format!("the loop goes on ({})", status.word()))
             }
-            Some(_) => Some(format!("starts: {}", phrase::listed(&view.started, usize::MAX))),
+            Some((_, started)) => Some(format!("starts: {}", phrase::listed(started, usize::MAX))),
             None => store.is_live().then(|| "the loop has started nothing yet".to_owned()),
         });
         text.push(format!("next: {}", view.next));
@@ -98,11 +99,20 @@ pub(super) fn agree(
     })))
 }
 
+/// Reports a change, with more words below it.
+pub(super) fn report(context: &Context, view: &ChangeView, more: Option<&str>) -> End {
+    context.answer(view, || {
+        let mut text = lines(context, view);
+        text.extend(more.map(str::to_owned));
+        text.push(format!("next: {}", view.next));
+        text.join("\n")
+    })
+}
+
 /// Reports that nothing is another, in these words.
 pub(super) fn unchanged(context: &Context, store: &mut Store, words: &str) -> Result<End, Failure> {
     let loaded = store.read()?;
-    let view = RedirectView::unchanged(store, &loaded.state);
-    Ok(context.answer(&view, || format!("{words}\nnext: {}", view.next)))
+    Ok(report(context, &ChangeView::unchanged(store, &loaded.state), Some(words)))
 }
 
 /// The command of a dry run as it is typed to be carried out.
@@ -114,23 +124,27 @@ fn in_earnest(typed: impl Iterator<Item = OsString>) -> String {
 }
 
 /// Differences, consequences and the new bound, as a person reads them.
-fn lines(context: &Context, view: &RedirectView) -> Vec<String> {
+pub(super) fn lines(context: &Context, view: &ChangeView) -> Vec<String> {
     let mut lines = view.changes.clone();
-    if !view.moved.is_empty() {
-        let moved = phrase::listed(&view.moved, ops::start::NAMED_MAX);
+    let facts = view.redirect.as_ref();
+    if let Some(moved) = facts.map(|facts| &facts.moved).filter(|moved| !moved.is_empty()) {
+        let moved = phrase::listed(moved, ops::start::NAMED_MAX);
         lines.push(format!("  its files differ: {}", phrase::line(&moved)));
     }
     lines.extend(view.effects.iter().map(|effect| format!("  → {effect}")));
-    let issues = &view.issues;
-    if !issues.is_empty() {
-        let count = render::issue_count(issues);
+    lines.extend(view.lost.iter().map(|lost| format!("  {lost}")));
+    let Some(facts) = facts else {
+        return lines;
+    };
+    if !facts.issues.is_empty() {
+        let count = render::issue_count(&facts.issues);
         lines.push(format!("{count} in what it changes; {}:", render::ADVICE));
         let mut page = Page::new(context.out.width());
-        render::issues(&mut page, issues);
+        render::issues(&mut page, &facts.issues);
         let shown = page.into_lines();
         lines.extend(shown.iter().map(|line| format!("  {}", line.text(false))));
     }
-    lines.push(render::BoundWords::of(&view.bound).sentence());
+    lines.push(render::BoundWords::of(&facts.bound).sentence());
     lines
 }
 

@@ -13,22 +13,21 @@ use std::{
     sync::Arc,
 };
 
-use descent_core::{doc::Fault, event::Event, id::Serial, state::State};
-use serde::Serialize;
+use descent_core::doc::Fault;
 
 use super::{
-    End, ask,
+    End, agree, ask,
     context::{Context, runtime},
     migrate,
 };
-use descent_engine::{
-    events::EventLine,
-    ops::{self, CommitReport, edit::EditRefusal},
+use descent_engine::ops::{
+    self, CommitReport,
+    change_view::{ChangeResult, ChangeView},
+    edit::EditRefusal,
 };
 use descent_process::editor::Editor;
 use descent_store::{self as store, LoadedState, Store};
 use descent_system::{
-    clock,
     failure::{Failure, exit, quoted},
     files, phrase,
     signal::{Signal, Signals},
@@ -85,8 +84,13 @@ pub(super) fn edit(context: &Context) -> Result<End, Failure> {
         }
     };
     copy.remove();
-    report(context, &store, &begun.state, taken.as_ref());
-    Ok(End::Code(0))
+    let Some(done) = taken else {
+        return agree::unchanged(context, &mut store, "unchanged");
+    };
+    let state = &done.loaded.state;
+    let view = ChangeView::of(&store, ChangeResult::Changed, state, &done.events);
+    let words = format!("committed as serial {}", state.serial.0);
+    Ok(agree::report(context, &view, Some(&words)))
 }
 
 /// Commits an edited text; `None` where nothing changes.
@@ -142,49 +146,6 @@ fn failed(
     }
     copy.remove();
     failure
-}
-
-/// The outcome of an edit: `descent edit --json`
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct EditOutput<'a> {
-    schema: &'static str,
-    result: EditResult,
-    /// The newest commit.
-    serial: Serial,
-    /// The effects of the edit, as `run --json` reports them.
-    notices: &'a [Event],
-    /// One command to type next.
-    next: String,
-}
-
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-enum EditResult {
-    Committed,
-    Unchanged,
-}
-
-/// `None`: nothing changed.
-fn report(context: &Context, store: &Store, begun: &State, done: Option<&CommitReport>) {
-    let state = done.map_or(begun, |done| &done.loaded.state);
-    let output = EditOutput {
-        schema: "descent/edit/1",
-        result: if done.is_some() { EditResult::Committed } else { EditResult::Unchanged },
-        serial: state.serial,
-        notices: done.map(|done| &done.events[..]).unwrap_or_default(),
-        next: ops::next(store, state),
-    };
-    for event in output.notices.iter().filter(|_| !context.out.json) {
-        let at = clock::now().rfc3339();
-        context.tell(&EventLine::new(event, at, state.serial));
-    }
-    let words = match done {
-        Some(_) => format!("committed as serial {}", state.serial.0),
-        None => "unchanged".to_owned(),
-    };
-    context.answer(&output, || format!("{words}\nnext: {}", output.next));
 }
 
 /// Copies that earlier edits may have left under one name.

@@ -6,16 +6,20 @@ use descent_core::{
     change::{Answer, ChangeRefusal, Resolution, Steering},
     doc::suggest,
     event::Event,
-    id::{AtomId, Serial},
+    id::AtomId,
     state::State,
     verdict::assertions::{self, Assertion},
     world::earlier::{self, Doubt},
 };
 use serde::Serialize;
 
-use super::{End, context::Context};
+use super::{End, agree, context::Context};
 use crate::render;
-use descent_engine::ops::{self, steer::SteeringOrder};
+use descent_engine::ops::{
+    self,
+    change_view::{ChangeResult, ChangeView},
+    steer::SteeringOrder,
+};
 use descent_store::Store;
 use descent_system::{failure::Failure, phrase};
 
@@ -77,59 +81,14 @@ fn ids(names: &[String]) -> Vec<AtomId> {
     names.iter().map(|name| AtomId::new(name.as_str())).collect()
 }
 
-/// The outcome of guidance, a skip or a retry: `descent guide --json`
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct SteerOutput {
-    schema: &'static str,
-    result: SteerResult,
-    /// The changes, in words.
-    changes: Vec<String>,
-    effects: Vec<String>,
-    serial: Serial,
-    /// One command to type next.
-    next: String,
-}
-
-#[derive(Clone, Copy, Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-enum SteerResult {
-    Changed,
-    Unchanged,
-}
-
 fn steer(context: &Context, order: &SteeringOrder<'_>) -> Result<End, Failure> {
     let mut store = context.store()?;
-    let done = ops::steer::steer(&context.client(None), &mut store, order)?;
-    let (result, loaded, events) = match done {
-        Some(report) => (SteerResult::Changed, report.loaded, report.events),
-        None => (SteerResult::Unchanged, store.read()?, Vec::new()),
+    let Some(done) = ops::steer::steer(&context.client(None), &mut store, order)? else {
+        return agree::unchanged(context, &mut store, UNCHANGED);
     };
-    let state = &loaded.state;
-    let corrected = events.iter().filter_map(|event| match event {
-        Event::Corrected { what, effects, .. } => Some((what.clone(), effects.clone())),
-        _ => None,
-    });
-    let (changes, effects): (Vec<String>, Vec<Vec<String>>) = corrected.unzip();
-    let output = SteerOutput {
-        schema: "descent/steer/1",
-        result,
-        changes,
-        effects: effects.concat(),
-        serial: state.serial,
-        next: ops::next(&store, state),
-    };
-    Ok(context.answer(&output, || {
-        let unchanged = [UNCHANGED.to_owned()];
-        let lines = match result {
-            SteerResult::Changed => &output.changes[..],
-            SteerResult::Unchanged => &unchanged,
-        };
-        let effects = output.effects.iter().map(|effect| format!("\n  → {effect}"));
-        let effects = effects.collect::<String>();
-        format!("{}{effects}\nnext: {}", lines.join("\n"), output.next)
-    }))
+    let state = &done.loaded.state;
+    let view = ChangeView::of(&store, ChangeResult::Changed, state, &done.events);
+    Ok(agree::report(context, &view, None))
 }
 
 #[derive(Debug, Args)]

@@ -9,13 +9,10 @@ use descent_core::{
 };
 use serde::Serialize;
 
-use super::{Context, End, Failure, phrase, quoted, timeline::Timeline};
+use super::{Context, End, Failure, agree, phrase, quoted, timeline::Timeline};
 use descent_agent::config;
-use descent_engine::ops::{
-    self,
-    undo::{NothingToUndo, UndoReport},
-};
-use descent_store::Commit;
+use descent_engine::ops::{self, undo::NothingToUndo};
+use descent_store::{Commit, Store};
 
 #[derive(Debug, Args)]
 #[command(
@@ -49,25 +46,23 @@ pub(super) fn undo(context: &Context, flags: &UndoArgs) -> Result<End, Failure> 
         None => before_last_correction(&timeline)?,
     };
     let then = timeline.point(serial)?.state;
-    let planned = match ops::undo::plan(&client, &store, &timeline.now.state, &then)? {
+    let mut view = match ops::undo::plan(&client, &store, &timeline.now.state, &then)? {
         Ok(planned) => planned,
-        Err(nothing) => return Ok(unchanged(context, serial, &nothing)),
+        Err(nothing) => return unchanged(context, &mut store, serial, nothing),
     };
     if flags.dry_run {
         let named = flags.serial.as_ref().map(|_| format!(" {}", serial.0));
-        let next = format!("descent undo{} -y", named.unwrap_or_default());
-        return Ok(UndoOutput::of(&planned, UndoResult::Planned, next).print(context));
+        view.next = format!("descent undo{} -y", named.unwrap_or_default());
+        return Ok(agree::report(context, &view, None));
     }
     if !flags.yes {
-        context.out.say(&phrase::clean(&lines(&planned.what, &planned.effects)));
+        context.out.say(&phrase::clean(&agree::lines(context, &view).join("\n")));
         context.refuse_without_consent("undo")?;
     }
-    let done = match ops::undo::undo(&client, &mut store, timeline.now, &then)? {
-        Ok(done) => done,
-        Err(nothing) => return Ok(unchanged(context, serial, &nothing)),
-    };
-    let next = ops::next(&store, &done.state);
-    Ok(UndoOutput::of(&done, UndoResult::Undone, next).print(context))
+    match ops::undo::undo(&client, &mut store, timeline.now, &then)? {
+        Ok(done) => Ok(agree::report(context, &done, None)),
+        Err(nothing) => unchanged(context, &mut store, serial, nothing),
+    }
 }
 
 /// The state before a person's last change; an edit that undid one is a change too.
@@ -82,68 +77,18 @@ fn before_last_correction(timeline: &Timeline) -> Result<Serial, Failure> {
     before.ok_or_else(|| timeline.not_kept(&format!("the serial before {}", last.0)))
 }
 
-/// The outcome of an undo, or of a dry run: `descent undo --json`
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-pub(super) struct UndoOutput {
-    schema: &'static str,
-    result: UndoResult,
-    text: String,
-    effects: Vec<String>,
-    /// The commit of the undo.
-    serial: Option<Serial>,
-    next: String,
-}
-
-#[derive(Serialize)]
-#[cfg_attr(test, derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-enum UndoResult {
-    Undone,
-    /// With `-n`.
-    Planned,
-    Unchanged,
-}
-
-impl UndoOutput {
-    fn of(undone: &UndoReport, result: UndoResult, next: String) -> Self {
-        Self {
-            schema: "descent/undo/1",
-            result,
-            text: undone.what.clone(),
-            effects: undone.effects.clone(),
-            serial: Some(undone.state.serial),
-            next,
-        }
-    }
-
-    fn print(&self, context: &Context) -> End {
-        context
-            .answer(self, || format!("{}\nnext: {}", lines(&self.text, &self.effects), self.next))
-    }
-}
-
-fn unchanged(context: &Context, serial: Serial, nothing: &NothingToUndo) -> End {
-    let NothingToUndo(outside) = nothing;
-    let names = phrase::listed(outside, usize::MAX);
+fn unchanged(
+    context: &Context,
+    store: &mut Store,
+    serial: Serial,
+    NothingToUndo(outside): NothingToUndo,
+) -> Result<End, Failure> {
+    let names = phrase::listed(&outside, usize::MAX);
     let why = match outside.is_empty() {
         true => format!("nothing differs from serial {}", serial.0),
         false => format!("what these did outside of the tree is not taken back: {names}"),
     };
-    let output = UndoOutput {
-        schema: "descent/undo/1",
-        result: UndoResult::Unchanged,
-        text: format!("{why}; nothing was undone"),
-        effects: Vec::new(),
-        serial: None,
-        next: "descent log".to_owned(),
-    };
-    output.print(context)
-}
-
-fn lines(text: &str, effects: &[String]) -> String {
-    let effects = effects.iter().map(|effect| format!("\n  {effect}"));
-    format!("{text}{}", effects.collect::<String>())
+    agree::unchanged(context, store, &format!("{why}; nothing was undone"))
 }
 
 /// The place of a fork: `descent undo --into --json`

@@ -6,6 +6,7 @@
 pub mod agents;
 pub mod align;
 pub mod aligner;
+pub mod change_view;
 pub mod clean;
 pub mod compare;
 mod current;

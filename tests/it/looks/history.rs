@@ -131,7 +131,7 @@ fn undo_brings_back_what_stood_before_the_last_correction_and_undo_again_what_st
     assert_eq!(world.state(), edited, "-n writes nothing");
     world.descent(&["undo"]).expect(2).says("nobody can be asked");
     let done = world.descent(&["undo", "-y", "--json"]).expect(0).json();
-    assert_eq!(done["result"], "undone");
+    assert_eq!(done["result"], "changed");
     let back = world.state();
     assert_eq!(back["work_graph"], solved["work_graph"]);
     assert_eq!(back["bindings"], solved["bindings"]);

@@ -47,7 +47,7 @@ fn an_edited_plan_changes_a_run_at_work_by_its_difference_alone() {
     align(&world, &file, &[]).expect(2).says("descent align -y");
     assert_eq!(world.state()["corrections"].as_array().map(Vec::len), Some(1));
     let done = align(&world, &file, &["-y", "--json"]).expect(0).json();
-    assert_eq!(done["result"], "redirected");
+    assert_eq!(done["result"], "changed");
     assert_eq!(done["ended"].as_array().map(Vec::len), Some(1), "{done}");
     run.wait().expect(0);
     assert_eq!(processes(&nap), Vec::<String>::new());

@@ -64,7 +64,7 @@ fn a_redirect_in_mid_run_ends_what_is_in_flight_and_the_loop_goes_on_as_changed(
         "max_attempts=2",
     ];
     let done = world.descent(&[&flags[..], &["-y", "--json"]].concat()).expect(0).json();
-    assert_eq!(done["result"], "redirected");
+    assert_eq!(done["result"], "changed");
     assert_eq!(done["ended"].as_array().map(Vec::len), Some(2), "{done}");
     assert!(done["started"][0].as_str().is_some_and(|id| id.starts_with("quick.")), "{done}");
     assert!(done["answered"].as_u64() > done["serial"].as_u64());

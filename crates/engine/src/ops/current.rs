@@ -249,8 +249,6 @@ impl From<ChangeRefusal> for ChangeError<ChangeRefusal> {
 #[derive(Debug)]
 pub struct CommitReport {
     pub loaded: Arc<LoadedState>,
-    /// The consequences of the change.
-    pub effects: Vec<String>,
     pub events: Vec<Event>,
 }
 
@@ -285,14 +283,13 @@ fn attempt<P, R>(
     decide: &mut impl FnMut(&P, &LoadedState) -> Result<Adoption, ChangeError<R>>,
 ) -> Result<CommitReport, ChangeError<R>> {
     let prepared = prepare(store)?;
-    let (mut effects, mut events) = (Vec::new(), Vec::new());
+    let mut events = Vec::new();
     let written = store.commit(|fresh| {
         // A foreign file sealed with the change would be taken for the program's own words.
         if fresh.is_foreign {
             return Err(ChangeError::Stale);
         }
         let adoption = decide(&prepared, fresh)?;
-        effects = adoption.effects;
         events.clone_from(&adoption.events);
         Ok(Some(CommitContent {
             state: adoption.state,
@@ -302,7 +299,7 @@ fn attempt<P, R>(
         }))
     });
     match written {
-        Ok(loaded) => Ok(CommitReport { loaded, effects, events }),
+        Ok(loaded) => Ok(CommitReport { loaded, events }),
         Err(CommitError::Decide(error)) => Err(error),
         Err(CommitError::Store(error)) => Err(ChangeError::Failed(error.into())),
     }

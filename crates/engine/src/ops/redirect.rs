@@ -7,18 +7,18 @@ use std::sync::Arc;
 use descent_core::{
     change::{self, Adoption, ChangeRefusal, Redirect},
     difference::{self, Difference, Weight},
-    id::{AttemptId, Serial},
-    judging::Issue,
+    event::Event,
+    id::AttemptId,
     state::{RunStatus, StartedFrom, State, objective::RequestKind},
     step::Refusal,
-    view::BoundView,
     world::World,
 };
-use serde::Serialize;
 
 use super::{
-    ChangeError, Client, CommitReport, commit_change,
-    current::{self, basis, bound_of_start, commit_on_current, faulty, wait_for_loop, with_usage},
+    ChangeError, Client, CommitReport,
+    change_view::{ChangeResult, ChangeView, RedirectView},
+    commit_change,
+    current::{basis, bound_of_start, commit_on_current, faulty, wait_for_loop, with_usage},
     file_faults,
     liveness::LoopObservation,
     request::{self, Patience},
@@ -51,84 +51,27 @@ pub struct OpenRedirect {
     pub is_live: bool,
 }
 
-/// The outcome of a redirect, or of a dry run: `descent redirect --json`
-#[derive(Debug, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct RedirectView {
-    schema: &'static str,
-    result: RedirectResult,
-    /// The differences that it makes, in words.
-    pub changes: Vec<String>,
-    pub effects: Vec<String>,
-    /// The paths in which the new start differs, a thousand at most.
-    pub moved: Vec<String>,
-    /// Issues of what it changes, by the rules: advice, not proof.
-    pub issues: Vec<Issue>,
-    pub bound: BoundView,
-    /// The attempts that end.
-    ended: Vec<AttemptId>,
-    /// The attempts that the loop started after it.
-    pub started: Vec<AttemptId>,
-    /// The commit of the redirect.
-    pub serial: Option<Serial>,
-    /// The next commit of the loop.
-    answered: Option<Serial>,
-    pub next: String,
-    /// The status of the run in that commit.
-    #[serde(skip)]
-    pub answer: Option<RunStatus>,
-}
-
-#[derive(Debug, Clone, Copy, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "lowercase")]
-enum RedirectResult {
-    Redirected,
-    /// With `-n`.
-    Planned,
-    Unchanged,
-}
-
-impl RedirectView {
-    /// A state that stays as it is.
-    pub fn unchanged(store: &Store, state: &State) -> Self {
-        let world = World::new(state.clone());
-        Self {
-            schema: "descent/redirect/1",
-            result: RedirectResult::Unchanged,
-            changes: Vec::new(),
-            effects: Vec::new(),
-            moved: Vec::new(),
-            issues: Vec::new(),
-            bound: bound_of_start(store, &world),
-            ended: Vec::new(),
-            started: Vec::new(),
-            serial: None,
-            answered: None,
-            next: current::next(store, state),
-            answer: None,
-        }
-    }
-
-    /// A redirect that could be made, or was made.
-    fn of(
-        store: &Store,
-        before: &State,
-        after: &State,
-        effects: Vec<String>,
-        order: &RedirectOrder,
-    ) -> Self {
-        let in_flight = before.run.in_flight.iter();
-        Self {
-            result: RedirectResult::Planned,
-            changes: changes(before, after).iter().map(Difference::text).collect(),
-            effects,
+/// A redirect that could be made, or was made.
+fn view(
+    store: &Store,
+    before: &State,
+    after: &State,
+    events: &[Event],
+    order: &RedirectOrder,
+) -> ChangeView {
+    let in_flight = before.run.in_flight.iter();
+    ChangeView {
+        changes: changes(before, after).iter().map(Difference::text).collect(),
+        redirect: Some(RedirectView {
             moved: order.moved.iter().take(MOVED_MAX).cloned().collect(),
             issues: file_faults::brought(before, after, &store.place().project),
+            bound: bound_of_start(store, &World::new(after.clone())),
             ended: in_flight.map(|intent| intent.id.clone()).collect(),
-            serial: Some(after.serial),
-            ..Self::unchanged(store, after)
-        }
+            started: Vec::new(),
+            answered: None,
+            answer: None,
+        }),
+        ..ChangeView::of(store, ChangeResult::Planned, after, events)
     }
 }
 
@@ -151,9 +94,9 @@ pub fn plan(
     store: &Store,
     before: &State,
     order: &RedirectOrder,
-) -> Result<Option<RedirectView>, Failure> {
+) -> Result<Option<ChangeView>, Failure> {
     match adopt(client, before, order) {
-        Ok(done) => Ok(Some(RedirectView::of(store, before, &done.state, done.effects, order))),
+        Ok(done) => Ok(Some(view(store, before, &done.state, &done.events, order))),
         Err(refusal) => unless_it_stands(refusal).map(|()| None),
     }
 }
@@ -234,7 +177,7 @@ pub fn redirect(
     loaded: Arc<LoadedState>,
     order: &RedirectOrder,
     open: Option<&OpenRedirect>,
-) -> Result<Option<RedirectView>, Failure> {
+) -> Result<Option<ChangeView>, Failure> {
     let (place, before) = (store.place().clone(), loaded.state.clone());
     let keep = |start: &Option<StartedFrom>| match (&order.redirect.start, start) {
         (Some(_), Some(start)) => start::hold(&place, &before, start),
@@ -253,14 +196,14 @@ pub fn redirect(
     let loop_state = Patience::new("the redirect is committed, but ", LoopObservation::goes_on)
         .until(client, store, ANSWER_MS_MAX, |state| state.serial > after.serial)?;
     let answer = loop_state.as_ref().map(|loaded| &loaded.state);
-    let started = answer.iter().flat_map(|state| &state.run.in_flight);
-    Ok(Some(RedirectView {
-        result: RedirectResult::Redirected,
-        started: started.map(|intent| intent.id.clone()).collect(),
-        answered: answer.map(|state| state.serial),
-        answer: answer.map(|state| state.run.status),
-        ..RedirectView::of(store, &before, after, done.effects, order)
-    }))
+    let mut made = view(store, &before, after, &done.events, order);
+    made.result = ChangeResult::Changed;
+    if let (Some(state), Some(facts)) = (answer, &mut made.redirect) {
+        facts.started = state.run.in_flight.iter().map(|intent| intent.id.clone()).collect();
+        facts.answered = Some(state.serial);
+        facts.answer = Some(state.run.status);
+    }
+    Ok(Some(made))
 }
 
 fn commit(

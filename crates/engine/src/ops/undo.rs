@@ -4,13 +4,14 @@ use std::{path::Path, sync::Arc};
 
 use descent_core::{
     change::{self, Adoption, ChangeRefusal, EarlierState},
-    event::Event,
     id::{AtomId, CommitId, Lineage, Serial},
     state::{State, Workspace},
 };
 
 use super::{
-    ChangeError, Client, clean,
+    ChangeError, Client,
+    change_view::{ChangeResult, ChangeView},
+    clean,
     current::{commit_on_current, current, with_usage},
     result::commit_missing,
     trust,
@@ -19,29 +20,11 @@ use descent_store::{LoadedState, StatePlace, Store};
 use descent_system::failure::{Failure, exit};
 use descent_workspace::{Workspaces, Worktrees, git::Git};
 
-/// The result of an undo, or of a dry run.
-#[derive(Debug)]
-pub struct UndoReport {
-    pub state: State,
-    pub what: String,
-    pub effects: Vec<String>,
-}
-
-impl UndoReport {
-    fn of(events: &[Event], effects: Vec<String>, state: State) -> Self {
-        let corrected = events.iter().find_map(|event| match event {
-            Event::Corrected { what, .. } => Some(what.clone()),
-            _ => None,
-        });
-        Self { state, what: corrected.unwrap_or_default(), effects }
-    }
-}
-
 /// Nothing changes. The effects of these atoms, if any, are outside of the tree and not taken back.
 #[derive(Debug)]
 pub struct NothingToUndo(pub Vec<AtomId>);
 
-type UndoOutcome = Result<UndoReport, NothingToUndo>;
+type UndoOutcome = Result<ChangeView, NothingToUndo>;
 
 /// Plans the undo; nothing is written.
 pub fn plan(
@@ -52,7 +35,10 @@ pub fn plan(
 ) -> Result<UndoOutcome, Failure> {
     let workspaces = Workspaces::of(store.place(), then)?;
     match adopt(client, &workspaces, now, then) {
-        Ok(adopted) => Ok(Ok(UndoReport::of(&adopted.events, adopted.effects, adopted.state))),
+        Ok(adopted) => {
+            let planned = ChangeResult::Planned;
+            Ok(Ok(ChangeView::of(store, planned, &adopted.state, &adopted.events)))
+        }
         Err(refusal) => nothing(refusal).map(Err),
     }
 }
@@ -79,8 +65,8 @@ pub fn undo(
     if !store.is_live() {
         update_result(client, store, &committed.loaded.state);
     }
-    let state = committed.loaded.state.clone();
-    Ok(Ok(UndoReport::of(&committed.events, committed.effects, state)))
+    let state = &committed.loaded.state;
+    Ok(Ok(ChangeView::of(store, ChangeResult::Changed, state, &committed.events)))
 }
 
 fn adopt(
