@@ -4,9 +4,9 @@
 
 use clap::{Args, Subcommand};
 use descent_core::{
-    id::{Digest, LessonId, Lineage},
+    id::LessonId,
     memory::counts,
-    state::{Lesson, LessonKind, LessonSource},
+    state::{Lesson, LessonKind},
 };
 use serde::Serialize;
 
@@ -71,42 +71,10 @@ enum MemoryResult {
 #[derive(Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 struct LessonOutput<'a> {
-    id: &'a LessonId,
-    kind: LessonKind,
+    #[serde(flatten)]
+    lesson: &'a Lesson,
     /// Whether runs are given it: a failure counts from the second run on that saw it.
     counts: bool,
-    tool: &'a str,
-    target: &'a str,
-    choice: Option<&'a Digest>,
-    group: Option<&'a Digest>,
-    lesson: &'a str,
-    because: &'a str,
-    seen: u32,
-    runs: &'a [Lineage],
-    first: &'a str,
-    last: &'a str,
-    by: LessonSource,
-}
-
-impl<'a> From<&'a Lesson> for LessonOutput<'a> {
-    fn from(one: &'a Lesson) -> Self {
-        Self {
-            id: &one.id,
-            kind: one.kind,
-            counts: counts(one),
-            tool: &one.tool,
-            target: &one.target,
-            choice: one.choice.as_ref(),
-            group: one.group.as_ref(),
-            lesson: &one.lesson,
-            because: &one.because,
-            seen: one.seen,
-            runs: &one.runs,
-            first: &one.first,
-            last: &one.last,
-            by: one.by,
-        }
-    }
 }
 
 pub(super) fn memory(context: &Context, flags: MemoryArgs) -> Result<End, Failure> {
@@ -165,11 +133,12 @@ fn tell(
         None if matches!(context.place(), Ok(None)) => ALIGN,
         None => "descent run",
     };
+    let output = |lesson| LessonOutput { lesson, counts: counts(lesson) };
     let output = MemoryOutput {
         schema: "descent/memory/1",
         result,
         path: known.path.display().to_string(),
-        lessons: known.lessons.iter().map(LessonOutput::from).collect(),
+        lessons: known.lessons.iter().map(output).collect(),
         forgotten,
         next,
     };

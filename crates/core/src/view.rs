@@ -52,7 +52,7 @@ impl Serialize for FinalResultRecord {
 mod printed {
     use super::FinalResultRecord;
     use crate::state::{
-        AnswerRecord, IssueRecord, PatternRecord, Try,
+        AnswerRecord, IssueRecord, Lesson, PatternRecord, Try,
         law::{BlockedRecord, CurvePoint, DirectiveOutcome, LawPoint, Loss},
         objective::RunBudget,
         profile::ProfileChange,
@@ -73,7 +73,7 @@ mod printed {
     }
 
     printed! { AnswerRecord, BlockedRecord, CurvePoint, DirectiveOutcome, FinalResultRecord, IssueRecord }
-    printed! { LawPoint, Loss, PatternRecord, ProfileChange, RunBudget, Try }
+    printed! { Lesson, LawPoint, Loss, PatternRecord, ProfileChange, RunBudget, Try }
 }
 
 /// How things stand: `descent status --json`
