@@ -8,7 +8,7 @@ use crate::{
     event::{Merge, Outcome, Product, Scope},
     id::{AtomId, AttemptId, CommitId, ConsultId, Epoch},
     state::{Check, Consult, Intent, ResultCommit, RunStatus},
-    verdict::{Basis, CheckProgress, Evaluator, Verdict},
+    verdict::{Basis, CheckProgress, Verdict},
     wording,
     world::{
         AttemptProgress, Session, World,
@@ -316,13 +316,5 @@ pub fn next_leaf<'c>(
     check: &'c Check,
     basis: &Basis,
 ) -> Option<&'c Check> {
-    let again_max = world.state.objective.constraints.max_transient();
-    let evaluator = Evaluator {
-        cache: &session.evidence,
-        basis,
-        corrections: &world.state.corrections,
-        ratings: &world.state.run.ratings,
-        again_max,
-    };
-    evaluator.next_leaf(check)
+    session.evaluator(&world.state, basis).next_leaf(check)
 }

@@ -417,7 +417,7 @@ fn note_refutation(transaction: &mut Transaction) {
     let mut failed = Vec::new();
     let mut text = String::new();
     for leaf in check.leaves() {
-        let judged = transaction.evaluate(&basis, |evaluator| evaluator.judge(leaf));
+        let judged = transaction.evaluator(&basis).judge(leaf);
         let seen = transaction.session.evidence.get(&leaf.key(), &basis);
         let seen = seen.filter(|seen| seen.verdict != Verdict::Pass);
         if seen.is_some() || judged == CheckProgress::Decided(Verdict::Fail) {
@@ -425,7 +425,7 @@ fn note_refutation(transaction: &mut Transaction) {
         }
         text.extend(seen.map(|seen| seen.measurement.excerpt.as_str()));
     }
-    let evidence = transaction.evidence_of(&check, &basis);
+    let evidence = transaction.evaluator(&basis).evidence_of(&check);
     backtrack::refute(transaction, failed, evidence, &text);
     law_point::take(transaction);
 }
@@ -436,12 +436,8 @@ fn base_waits_for_person(transaction: &Transaction) -> bool {
     let (Some(check), Some(basis)) = (check, base_case::deciding_basis(transaction)) else {
         return false;
     };
-    transaction.evaluate(&basis, |evaluator| {
-        matches!(
-            evaluator.judge(check),
-            CheckProgress::Confirm(_) | CheckProgress::Decided(Verdict::Unknown)
-        )
-    })
+    let progress = transaction.evaluator(&basis).judge(check);
+    matches!(progress, CheckProgress::Confirm(_) | CheckProgress::Decided(Verdict::Unknown))
 }
 
 /// At a dead end: whether only a person's confirmation is missing on the present tree.

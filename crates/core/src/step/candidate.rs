@@ -22,7 +22,7 @@ use crate::{
         Binding, Check, FailureClass, Intent, ResultCommit, atom::MergeConflict,
         binding::SUMMARY_CHARS_MAX, record::EvidenceRecord,
     },
-    verdict::{self, Basis, MeasurementKind, Verdict},
+    verdict::{Basis, CheckProgress, MeasurementKind, Verdict},
     world::{
         AttemptProgress, results,
         speculation::{self, BaseProgress},
@@ -161,14 +161,7 @@ fn decide(transaction: &mut Transaction, id: &AttemptId) {
         return integrate(transaction, id, &outcome, &merge, Vec::new());
     };
     let basis = speculation::basis_of(&merge, transaction.serial_before());
-    let decided = transaction.evaluate(&basis, |evaluator| match evaluator.judge(&check) {
-        verdict::CheckProgress::Decided(verdict) => Some(verdict),
-        verdict::CheckProgress::Measure(_)
-        | verdict::CheckProgress::Rate(_)
-        | verdict::CheckProgress::Confirm(_)
-        | verdict::CheckProgress::Again(_) => None,
-    });
-    match decided {
+    match transaction.evaluator(&basis).judge(&check).verdict() {
         None => {}
         Some(Verdict::Pass) => {
             let (state, session) = (&transaction.state, &transaction.session);
@@ -187,7 +180,7 @@ fn decide(transaction: &mut Transaction, id: &AttemptId) {
                     );
                 }
             }
-            let evidence = transaction.evidence_of(&check, &basis);
+            let evidence = transaction.evaluator(&basis).evidence_of(&check);
             let evidence = evidence.into_iter().map(|one| one.of_result().node()).collect();
             integrate(transaction, id, &outcome, &merge, evidence);
         }
@@ -208,9 +201,7 @@ pub(super) fn ask_again_later(
     check: &Check,
     basis: &Basis,
 ) {
-    if transaction.evaluate(basis, |evaluator| {
-        matches!(evaluator.judge(check), verdict::CheckProgress::Again(_))
-    }) {
+    if matches!(transaction.evaluator(basis).judge(check), CheckProgress::Again(_)) {
         let wait_ms = backoff_ms(1, id.as_str());
         let until_ms = transaction.active_in(wait_ms);
         let waits = &mut transaction.session.checks_wait_until_ms;
@@ -233,7 +224,7 @@ fn check_failure(
     let mut reason = "its checks do not hold".to_string();
     let mut class = FailureClass::Logical;
     for leaf in check.leaves() {
-        if verdict::assertions::is_denied(&transaction.state.corrections, leaf, basis) {
+        if transaction.evaluator(basis).is_denied(leaf) {
             criteria.push(criterion(leaf, Verdict::Fail));
             reason = format!("a person says that it does not hold: {}", leaf.title());
         }

@@ -54,9 +54,8 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
     let (Some(check), Some(basis)) = (check, base_case::deciding_basis(transaction)) else {
         return false;
     };
-    let is_judged = transaction.evaluate(&basis, |evaluator| {
-        !matches!(evaluator.judge(&check), CheckProgress::Measure(_))
-    });
+    let progress = transaction.evaluator(&basis).judge(&check);
+    let is_judged = !matches!(progress, CheckProgress::Measure(_));
     let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
     law_record::empty_if_other(transaction, &check);
     let known = transaction.state.run.law.as_ref();
@@ -120,23 +119,17 @@ pub(super) struct FailingLeaves {
 pub(super) fn failing(transaction: &Transaction, check: &Check, basis: &Basis) -> FailingLeaves {
     let mut failing = FailingLeaves { titles: Vec::new(), logical: 0, environmental: 0 };
     let mut has_failed = false;
-    transaction.evaluate(basis, |evaluator| {
-        for leaf in check.leaves() {
-            let seen = evaluator.cache.get(&leaf.key(), basis);
-            let seen = seen.map(|seen| seen.verdict);
-            let judged = match evaluator.judge(leaf) {
-                CheckProgress::Decided(verdict) => verdict,
-                _ => Verdict::Unknown,
-            };
-            // A leaf that could not be measured counts as failed in the end: it was hindered.
-            match seen.unwrap_or(judged) {
-                Verdict::Pass => continue,
-                Verdict::Fail => has_failed = true,
-                Verdict::Unknown => {}
-            }
-            failing.titles.push(leaf.title());
+    let evaluator = transaction.evaluator(basis);
+    for leaf in check.leaves() {
+        let seen = evaluator.cache.get(&leaf.key(), basis).map(|seen| seen.verdict);
+        // A leaf that could not be measured counts as failed in the end: it was hindered.
+        match seen.or_else(|| evaluator.judge(leaf).verdict()) {
+            Some(Verdict::Pass) => continue,
+            Some(Verdict::Fail) => has_failed = true,
+            Some(Verdict::Unknown) | None => {}
         }
-    });
+        failing.titles.push(leaf.title());
+    }
     // Together they are one failure: many leaves would outweigh whatever the attempts tell.
     match (has_failed, failing.titles.is_empty()) {
         (true, _) => failing.logical = 1,

@@ -40,14 +40,12 @@ pub(super) fn empty_if_other(transaction: &mut Transaction, check: &Check) {
 
 /// Keeps the first number of each leaf on the wrong side of its limit.
 pub(super) fn note_first_numbers(transaction: &mut Transaction, check: &Check, basis: &Basis) {
-    let wrong: Vec<(Digest, f64)> = transaction.evaluate(basis, |evaluator| {
-        let leaves = check.leaves().into_iter();
-        let wrong = leaves.filter_map(|one| {
-            let (_, value) = distance::wrong_number(evaluator, one, one.leaf()?)?;
-            Some((one.key(), value))
-        });
-        wrong.collect()
+    let evaluator = transaction.evaluator(basis);
+    let wrong = check.leaves().into_iter().filter_map(|one| {
+        let (_, value) = distance::wrong_number(evaluator, one, one.leaf()?)?;
+        Some((one.key(), value))
     });
+    let wrong: Vec<(Digest, f64)> = wrong.collect();
     if wrong.is_empty() {
         return;
     }

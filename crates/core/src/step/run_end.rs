@@ -107,7 +107,7 @@ pub(super) fn all_ended(transaction: &mut Transaction, ended: EndedProcesses) {
 /// Evidence for the delivered tree, of the verdict that decides if there is one.
 fn evidence(transaction: &Transaction) -> Vec<EvidenceRecord> {
     match (&transaction.state.objective.base_case, base_case::result_basis(transaction)) {
-        (Some(check), Some(basis)) => transaction.evidence_of(check, &basis),
+        (Some(check), Some(basis)) => transaction.evaluator(&basis).evidence_of(check),
         _ => Vec::new(),
     }
 }

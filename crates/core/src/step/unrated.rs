@@ -42,11 +42,8 @@ pub(super) fn lacks(transaction: &Transaction) -> Option<UsageLimit> {
 
 fn leaf_to_rate(transaction: &Transaction, basis: &Basis) -> Option<Check> {
     let check = transaction.state.objective.base_case.as_ref()?;
-    transaction.evaluate(basis, |evaluator| match evaluator.judge(check) {
+    match transaction.evaluator(basis).judge(check) {
         CheckProgress::Rate(leaf) => Some(leaf.clone()),
-        CheckProgress::Decided(_)
-        | CheckProgress::Measure(_)
-        | CheckProgress::Again(_)
-        | CheckProgress::Confirm(_) => None,
-    })
+        _ => None,
+    }
 }

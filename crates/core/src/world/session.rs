@@ -16,7 +16,7 @@ use crate::{
         AgentTrouble, Duty, Intent, JudgingLevel, Lesson, Question, ReportedUsage, ResultCommit,
         Role, State, VerdictRecord,
     },
-    verdict::{Basis, EvidenceCache},
+    verdict::{Basis, Evaluator, EvidenceCache},
 };
 
 /// The knowledge of a loop beside the file. Without it, the attempts in flight are lost and nothing else.
@@ -95,6 +95,11 @@ impl Session {
     /// The session of a new loop that can run `slots` attempts side by side.
     pub fn new(slots: u32) -> Self {
         Self { slots, ..Self::default() }
+    }
+
+    /// Judges by the evidence that is known for `basis`.
+    pub fn evaluator<'a>(&'a self, state: &'a State, basis: &'a Basis) -> Evaluator<'a> {
+        Evaluator::new(&self.evidence, state, basis)
     }
 
     /// The end of the wait for the provider of an agent, if one goes on.

@@ -17,7 +17,7 @@ use crate::{
     id::{AtomId, CommitId},
     search::{self, Facts},
     state::{AtomStatus, Intent, ResultCommit, State, Workspace},
-    verdict::{Basis, CheckProgress, Evaluator, Verdict},
+    verdict::{Basis, CheckProgress, Verdict},
 };
 
 #[derive(Debug)]
@@ -223,7 +223,7 @@ pub(crate) fn of_candidate<'c>(
     let check = state.atoms.get(&intent.atom)?.task()?.spec.checks.as_ref();
     let check = check.filter(|_| here.landing(intent).as_ref() == Some(onto))?;
     let basis = basis_of(merge, serial);
-    let progress = evaluator(state, session, &basis).judge(check);
+    let progress = session.evaluator(state, &basis).judge(check);
     Some((basis, progress))
 }
 
@@ -252,23 +252,13 @@ pub(crate) fn on_base(
     };
     // In a checkout of its own: what the candidate left behind would be measured too.
     let basis = Basis::Pristine(tree);
-    match evaluator(state, session, &basis).judge(check) {
+    match session.evaluator(state, &basis).judge(check) {
         CheckProgress::Measure(_) | CheckProgress::Again(_) => {
             Some(BaseProgress::Measure(basis, base.clone()))
         }
         CheckProgress::Decided(Verdict::Pass) => Some(BaseProgress::Holds),
         // A person or a judge tells it from the candidate.
         CheckProgress::Decided(_) | CheckProgress::Rate(_) | CheckProgress::Confirm(_) => None,
-    }
-}
-
-fn evaluator<'a>(state: &'a State, session: &'a Session, basis: &'a Basis) -> Evaluator<'a> {
-    Evaluator {
-        cache: &session.evidence,
-        basis,
-        corrections: &state.corrections,
-        ratings: &state.run.ratings,
-        again_max: state.objective.constraints.max_transient(),
     }
 }
 

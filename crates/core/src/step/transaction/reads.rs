@@ -14,9 +14,8 @@ use crate::{
     search::ranking,
     state::{
         Check, Intent, PlanningStep, RunStatus, Task, Try, check::Thousandths, law::LawRecord,
-        record::EvidenceRecord,
     },
-    verdict::{self, Basis, CheckProgress, Evaluator, EvidenceSources},
+    verdict::{Basis, CheckProgress, Evaluator},
     world::{
         AttemptProgress, results,
         speculation::{self, LandingContext, Speculation},
@@ -248,29 +247,11 @@ impl Transaction {
         let (known, none) = (self.state.run.law.as_ref(), LawRecord::default());
         let law = known.unwrap_or(&none);
         let before = SeenBefore { firsts: law, pass: self.state.run.pass };
-        let far = self.evaluate(basis, |evaluator| distance::distance(evaluator, check, before));
-        Thousandths(far)
+        Thousandths(distance::distance(self.evaluator(basis), check, before))
     }
 
     /// Judges by the evidence that the cache holds for `basis`.
-    pub(crate) fn evaluate<T>(&self, basis: &Basis, judge: impl FnOnce(Evaluator<'_>) -> T) -> T {
-        let again_max = self.state.objective.constraints.max_transient();
-        judge(Evaluator {
-            cache: &self.session.evidence,
-            basis,
-            corrections: &self.state.corrections,
-            ratings: &self.state.run.ratings,
-            again_max,
-        })
-    }
-
-    /// The evidence of a check, as it is recorded.
-    pub(crate) fn evidence_of(&self, check: &Check, basis: &Basis) -> Vec<EvidenceRecord> {
-        let from = EvidenceSources {
-            cache: &self.session.evidence,
-            corrections: &self.state.corrections,
-            ratings: &self.state.run.ratings,
-        };
-        verdict::evidence_of(check, basis, from)
+    pub(crate) fn evaluator<'a>(&'a self, basis: &'a Basis) -> Evaluator<'a> {
+        self.session.evaluator(&self.state, basis)
     }
 }
