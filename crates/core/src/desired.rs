@@ -116,8 +116,7 @@ fn learn(world: &World, session: &Session, desired: &mut DesiredWork) {
 
 fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut DesiredWork) {
     let landing_context = world.landing_context(session);
-    let serial = world.state.serial.0;
-    let next = speculation::next_to_land(&landing_context, serial).map(|intent| &intent.id);
+    let next = speculation::next_to_land(&landing_context).map(|intent| &intent.id);
     let (in_force, speculative) = speculation::by_force(&landing_context);
     for intent in in_force.into_iter().chain(speculative) {
         let Some(progress) = session.progress.get(&intent.id) else {
@@ -129,7 +128,7 @@ fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut Desired
         let Some(head) = head.filter(|_| next == Some(&intent.id)) else {
             continue;
         };
-        let seen = speculation::of_candidate(&landing_context, intent, serial);
+        let seen = speculation::of_candidate(&landing_context, intent);
         match (progress, seen) {
             (AttemptProgress::Merged { merge, onto, outcome }, Some((basis, seen))) => {
                 let has_held = seen == CheckProgress::Decided(Verdict::Pass);

@@ -306,7 +306,7 @@ fn stop(transaction: &mut Transaction) {
         "stopped",
     );
     if is_now {
-        transaction.all_in_flight().iter().for_each(|id| attempt_end::lost(transaction, id));
+        transaction.all_in_flight().iter().for_each(|one| attempt_end::lost(transaction, one));
     }
     if transaction.state.run.in_flight.is_empty() {
         run_end::finish(transaction, RunStatus::Stopped, Reason::Stopped, None);
@@ -315,8 +315,8 @@ fn stop(transaction: &mut Transaction) {
 
 /// A verdict needs something that is missing: the run stops, and nothing is completed.
 pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
-    for id in transaction.all_in_flight() {
-        attempt_end::lost(transaction, &id);
+    for intent in transaction.all_in_flight() {
+        attempt_end::lost(transaction, &intent);
     }
     transaction.session.unavailable = Some(Unavailable::outside(why));
     run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
@@ -386,15 +386,11 @@ fn interrupt(
     which: impl Fn(&Intent, bool) -> bool,
     why: &'static str,
 ) {
-    let chosen: Vec<AttemptId> = transaction
-        .state
-        .run
-        .in_flight
-        .iter()
-        .filter(|intent| which(intent, transaction.must_finish(intent)))
-        .map(|intent| intent.id.clone())
-        .collect();
-    chosen.iter().for_each(|id| attempt_end::cut_off(transaction, id, why));
+    for intent in transaction.all_in_flight() {
+        if which(&intent, transaction.must_finish(&intent)) {
+            attempt_end::cut_off(transaction, &intent, why);
+        }
+    }
 }
 
 /// Refutes the selection if all roots are resolved and the base case failed on this very tree.

@@ -124,7 +124,7 @@ fn ground_of_plans(transaction: &Transaction, blocked: &BlockCause) -> Option<Se
 /// Selects a solved speculation, and ends attempts under other choices. False if there is no such speculation, or if an
 /// attempt in flight may happen once only: its end is awaited.
 pub(super) fn adopt(transaction: &mut Transaction) -> bool {
-    let speculations = transaction.speculations();
+    let speculations = Arc::clone(transaction.speculations());
     let is_won =
         |speculation: &&Speculation| speculation.is_won(&transaction.graph, transaction.solved());
     let Some(won) = speculations.iter().find(is_won) else {

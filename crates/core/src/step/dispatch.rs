@@ -138,7 +138,7 @@ fn start_or_wait(
 fn speculate(transaction: &mut Transaction, free: usize) {
     // An atom that waits for a provider keeps its slot: nothing is tried in its place.
     let mut free = free.saturating_sub(transaction.state.run.waits.len());
-    for speculation in transaction.speculations().iter() {
+    for speculation in Arc::clone(transaction.speculations()).iter() {
         for (x, head) in startable_beside(transaction, speculation) {
             if free == 0 || !probing::is_worth(transaction, speculation) {
                 break;
@@ -158,8 +158,7 @@ fn startable_beside(
     transaction: &Transaction,
     speculation: &Speculation,
 ) -> Vec<(Ix, Option<CommitId>)> {
-    let speculations = transaction.speculations();
-    let Some(head) = speculation.head(&transaction.landing_context(&speculations)) else {
+    let Some(head) = speculation.head(&transaction.landing_context()) else {
         return Vec::new();
     };
     let found = transaction.graph.tasks_as_written().filter(|x| {
@@ -338,7 +337,7 @@ fn can_speculate(transaction: &Transaction) -> bool {
     let mut worthy =
         speculations.iter().filter(|speculation| probing::is_worth(transaction, speculation));
     worthy.any(|speculation| {
-        let landing_context = transaction.landing_context(&speculations);
+        let landing_context = transaction.landing_context();
         let mut tasks = transaction.graph.tasks();
         let may_start = |x: Ix| {
             let context = speculation.active.context(x);

@@ -16,12 +16,12 @@ use crate::{
     difference,
     doc::Fault,
     event::{Event, Outcome},
-    fragment::{self, AcceptedFragment, FragmentRequest},
+    fragment::{self, AcceptedFragment},
     graph::{
         Ix,
         active::{ActiveGraph, Selection},
     },
-    id::{AtomId, AttemptId},
+    id::AtomId,
     judging::Issue,
     measure::granted,
     search::{
@@ -32,6 +32,7 @@ use crate::{
         Atom, EntryKind, FailureClass, Intent, IssueRecord, PlanningStep,
         record::{PlanEntry, RefineEntry},
     },
+    world,
 };
 
 /// Characters at most of the difference between two plans.
@@ -42,26 +43,15 @@ const FAULTS_CHARS_MAX: usize = 4_000;
 /// A planner reports success: its fragment is accepted, or the attempt has failed.
 pub(super) fn finished(
     transaction: &mut Transaction,
-    id: &AttemptId,
+    intent: &Intent,
     outcome: &Outcome,
 ) -> Result<(), Box<Failure>> {
-    let Some(intent) = transaction.in_flight(id).cloned() else {
-        return Ok(());
-    };
     let node = fragment::printed(outcome);
     let by_form = node.is_err();
-    let asked = FragmentRequest {
-        state: &transaction.state,
-        graph: &transaction.graph,
-        active: &transaction.active,
-        plan: &intent.atom,
-        context: &intent.context,
-        choices: &intent.choices,
-        attempt: &intent.id,
-    };
+    let asked = world::fragment_request(transaction, intent);
     match node.and_then(|node| fragment::judge(asked, &node, &outcome.facts)) {
         Ok(taken) if outcome.shell_faults.is_empty() => {
-            materialise(transaction, &intent, outcome, taken);
+            materialise(transaction, intent, outcome, taken);
             Ok(())
         }
         judged => {
@@ -99,9 +89,7 @@ fn materialise(
     outcome: &Outcome,
     taken: AcceptedFragment,
 ) {
-    if transaction.land(&intent.id).is_none() {
-        return;
-    }
+    transaction.land(&intent.id);
     repair::count_success(transaction, intent);
     let AcceptedFragment { atoms, mut fragment, issues, in_spite_of } = taken;
     let issues: Vec<IssueRecord> = issues.iter().map(Issue::record).collect();

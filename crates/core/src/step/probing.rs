@@ -9,6 +9,7 @@ use alloc::{format, string::String, sync::Arc, vec::Vec};
 use super::{
     attempt_start::{self, title_of},
     backtrack,
+    failure::Failure,
     transaction::Transaction,
     usage,
 };
@@ -16,7 +17,7 @@ use crate::{
     answer_forms,
     event::{Event, Outcome, StartReason},
     graph::{Ix, NodeKind, active},
-    id::{AttemptId, Digest},
+    id::Digest,
     search::{self, ranking::RememberedChoices},
     state::{
         AtomStatus, EntryKind, Intent, Role, SideEffect, Try, UsageLimit,
@@ -172,54 +173,49 @@ pub(super) fn finished(transaction: &mut Transaction, intent: &Intent, outcome: 
         Some(fault) => Err(fault.clone()),
         None => answer_forms::object(printed).and_then(|node| answer_forms::finding(&node)),
     };
-    match read {
-        Ok(found) => keep(transaction, &intent.id, Some(found), String::new(), outcome.duration_ms),
-        Err(fault) => {
-            let why = format!("its answer cannot be used: {fault}");
-            keep(transaction, &intent.id, None, why, outcome.duration_ms);
-        }
-    }
+    let found = read.map_err(|fault| format!("its answer cannot be used: {fault}"));
+    keep(transaction, intent, found, outcome.duration_ms);
 }
 
 /// A probe failed: nothing was found out, and its task is tried as if it had not been unknown.
-pub(super) fn failed(transaction: &mut Transaction, id: &AttemptId, reason: &str, ms: u64) {
-    keep(transaction, id, None, format!("it failed: {reason}"), ms);
+pub(super) fn failed(transaction: &mut Transaction, intent: &Intent, failure: &Failure) {
+    let why = format!("it failed: {}", failure.reason);
+    keep(transaction, intent, Err(why), failure.outcome.duration_ms);
 }
 
 fn keep(
     transaction: &mut Transaction,
-    id: &AttemptId,
-    found: Option<ProbeAnswer>,
-    why: String,
+    intent: &Intent,
+    found: Result<ProbeAnswer, String>,
     ms: u64,
 ) {
-    let Some(intent) = transaction.land(id) else {
-        return;
-    };
+    transaction.land(&intent.id);
     transaction.run().iteration += 1;
     transaction.run().spent.attempts += 1;
-    let feasible = found.as_ref().map(|found| found.feasible);
-    let findings = found.as_ref().map_or(why, |found| found.findings.clone());
+    let (feasible, findings, estimate) = match found {
+        Ok(found) => (Some(found.feasible), found.findings, found.cost_estimate),
+        Err(why) => (None, why, None),
+    };
     if let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) {
         tried.transient = 0;
         tried.probe = Some(ProbeRecord {
-            attempt: id.clone(),
+            attempt: intent.id.clone(),
             feasible,
-            estimate: found.and_then(|found| found.cost_estimate).unwrap_or_default().estimate,
+            estimate: estimate.unwrap_or_default().estimate,
             extra: Default::default(),
         });
     }
     transaction.record(EntryKind::Probe(ProbeEntry {
         atom: intent.atom.clone(),
-        attempt: id.clone(),
+        attempt: intent.id.clone(),
         context: Some(intent.context.clone()),
         agent: intent.agent.clone(),
         feasible,
         findings: findings.clone(),
     }));
     transaction.announce(Event::Probed {
-        attempt: id.clone(),
-        atom: intent.atom,
+        attempt: intent.id.clone(),
+        atom: intent.atom.clone(),
         ms: Some(ms),
         feasible,
         findings,

@@ -13,7 +13,7 @@ use crate::{
     event::Event,
     graph::Ix,
     id::{AtomId, CommitId, Digest},
-    state::{AtomStatus, Binding, PlanningStep, ResultCommit, Role, Task, TryEnd},
+    state::{AtomStatus, Binding, Intent, PlanningStep, ResultCommit, Role, Task, TryEnd},
     world::results,
 };
 
@@ -137,26 +137,19 @@ fn bound_downstream(transaction: &Transaction, results: &BTreeSet<Ix>) -> BTreeS
 
 /// Ends attempts whose context is no longer in force, without counting them.
 fn end_abandoned(transaction: &mut Transaction) {
-    let speculations = transaction.speculations();
-    let landing_context = transaction.landing_context(&speculations);
-    let abandoned: Vec<_> = transaction
-        .state
-        .run
-        .in_flight
-        .iter()
-        .filter(|intent| {
+    let landing_context = transaction.landing_context();
+    let is_in_use = |intent: &Intent| match intent.role {
+        Role::Probe => probing::stays(transaction, intent),
+        _ => {
             let is_in_force = landing_context.is_in_force(intent)
                 || landing_context.speculation_of(intent).is_some();
-            let is_in_use = match intent.role {
-                Role::Probe => probing::stays(transaction, intent),
-                _ => is_in_force && transaction.state.atoms.contains_key(&intent.atom),
-            };
-            !is_in_use
-        })
-        .map(|intent| intent.id.clone())
-        .collect();
-    for id in abandoned {
-        attempt_end::cut_off(transaction, &id, "its context was abandoned");
+            is_in_force && transaction.state.atoms.contains_key(&intent.atom)
+        }
+    };
+    let in_flight = transaction.state.run.in_flight.iter();
+    let abandoned: Vec<_> = in_flight.filter(|intent| !is_in_use(intent)).cloned().collect();
+    for intent in abandoned {
+        attempt_end::cut_off(transaction, &intent, "its context was abandoned");
     }
 }
 

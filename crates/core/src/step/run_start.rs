@@ -115,30 +115,28 @@ fn land_all(
     mut finished: Vec<(AttemptId, Outcome)>,
     continued: &BTreeSet<AttemptId>,
 ) {
-    for id in transaction.all_in_flight() {
-        let index = finished.iter().position(|(attempt, _)| *attempt == id);
-        let Some((outcome, intent)) = index
-            .map(|index| finished.swap_remove(index).1)
-            .zip(transaction.in_flight(&id).cloned())
-        else {
-            if continued.contains(&id) {
-                attempt_end::interrupted(transaction, &id)
+    for intent in transaction.all_in_flight() {
+        let id = &intent.id;
+        let Some(place) = finished.iter().position(|(attempt, _)| attempt == id) else {
+            if continued.contains(id) {
+                attempt_end::interrupted(transaction, &intent)
             } else {
-                attempt_end::lost(transaction, &id)
+                attempt_end::lost(transaction, &intent)
             }
             continue;
         };
+        let (_, outcome) = finished.swap_remove(place);
         // A person may have helped since, and a limit may be over: the agent is asked again.
         if matches!(
             outcome.agent_end,
             Some(AgentEnd::Unavailable { .. } | AgentEnd::Limited { .. } | AgentEnd::Down(_))
         ) {
-            attempt_end::cut_off(transaction, &id, "its agent could not be used");
+            attempt_end::cut_off(transaction, &intent, "its agent could not be used");
             continue;
         }
-        let atom = intent.atom;
+        let atom = intent.atom.clone();
         transaction.announce(Event::Adopted { attempt: id.clone(), atom });
-        turn_end::ended(transaction, &id, intent.epoch, outcome);
+        turn_end::ended(transaction, id, intent.epoch, outcome);
     }
 }
 

@@ -362,7 +362,7 @@ impl Transaction {
         self.session.start = start_of(&self.facts.state).cloned();
         self.session.pass = self.facts.state.run.pass;
         self.session.only_waits = self.only_waits();
-        let speculations = self.speculations();
+        let speculations = Arc::clone(self.speculations());
         speculation::forget_staged(&mut self.session, &self.facts.graph, &speculations);
         let world = World {
             facts: self.facts,

@@ -156,6 +156,8 @@ pub(crate) struct LandingContext<'a> {
     pub(crate) speculations: &'a [Speculation],
     pub(crate) is_line_settled: bool,
     pub(crate) session: &'a Session,
+    /// That of the tree in the workspace `shared`.
+    pub(crate) serial: u64,
 }
 
 impl<'a> LandingContext<'a> {
@@ -214,7 +216,6 @@ pub(crate) fn forget_staged(
 pub(crate) fn of_candidate<'c>(
     here: &LandingContext<'c>,
     intent: &Intent,
-    serial: u64,
 ) -> Option<(Basis, CheckProgress<'c>)> {
     let (state, session) = (&here.facts.state, here.session);
     let Some(AttemptProgress::Merged { onto, merge, .. }) = session.progress.get(&intent.id) else {
@@ -222,7 +223,7 @@ pub(crate) fn of_candidate<'c>(
     };
     let check = state.atoms.get(&intent.atom)?.task()?.spec.checks.as_ref();
     let check = check.filter(|_| here.landing(intent).as_ref() == Some(onto))?;
-    let basis = basis_of(merge, serial);
+    let basis = basis_of(merge, here.serial);
     let progress = session.evaluator(state, &basis).judge(check);
     Some((basis, progress))
 }
@@ -265,7 +266,7 @@ pub(crate) fn on_base(
 /// The attempt whose result lands next, if one may. Results land in the order in which they finish, one at a time: the
 /// next candidate is made on the head after it. Nothing lands while the tree or a result is being rebuilt. Speculative
 /// results land last.
-pub(crate) fn next_to_land<'c>(here: &LandingContext<'c>, serial: u64) -> Option<&'c Intent> {
+pub(crate) fn next_to_land<'c>(here: &LandingContext<'c>) -> Option<&'c Intent> {
     let (state, session) = (&here.facts.state, here.session);
     let (in_force, speculative) = by_force(here);
     let mut repairs = in_force.iter().filter(|intent| is_repair(state, intent));
@@ -273,7 +274,7 @@ pub(crate) fn next_to_land<'c>(here: &LandingContext<'c>, serial: u64) -> Option
     let gives_way =
         |intent: &Intent| first.is_some_and(|id| *id != intent.id) && here.is_in_force(intent);
     let may_land = |intent: &&Intent| {
-        let seen = of_candidate(here, intent, serial);
+        let seen = of_candidate(here, intent);
         session.progress.contains_key(&intent.id)
             && !matches!(seen, Some((_, CheckProgress::Confirm(_))))
             && !gives_way(intent)

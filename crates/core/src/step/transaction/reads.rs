@@ -92,21 +92,17 @@ impl Transaction {
     }
 
     /// The speculations beside the selection in force.
-    pub(crate) fn speculations(&self) -> Arc<Vec<Speculation>> {
-        let all = || Arc::new(speculation::all(self, self.solved()));
-        let found = self.speculations.get_or_init(all);
-        Arc::clone(found)
+    pub(crate) fn speculations(&self) -> &Arc<Vec<Speculation>> {
+        self.speculations.get_or_init(|| Arc::new(speculation::all(self, self.solved())))
     }
 
-    pub(crate) fn landing_context<'a>(
-        &'a self,
-        speculations: &'a [Speculation],
-    ) -> LandingContext<'a> {
+    pub(crate) fn landing_context(&self) -> LandingContext<'_> {
         LandingContext {
             facts: self,
-            speculations,
+            speculations: self.speculations(),
             is_line_settled: self.is_line_settled(),
             session: &self.session,
+            serial: self.serial_before(),
         }
     }
 
@@ -132,9 +128,8 @@ impl Transaction {
     }
 
     /// The attempts in flight, as a list that stays while some of them land.
-    pub(crate) fn all_in_flight(&self) -> Vec<AttemptId> {
-        let intents = self.state.run.in_flight.iter();
-        intents.map(|intent| intent.id.clone()).collect()
+    pub(crate) fn all_in_flight(&self) -> Vec<Intent> {
+        self.state.run.in_flight.to_vec()
     }
 
     pub(crate) fn in_flight(&self, id: &AttemptId) -> Option<&Intent> {
@@ -235,10 +230,7 @@ impl Transaction {
 
     /// Whether all machine checks of a candidate hold and a person must decide the rest.
     pub(crate) fn awaits_person(&self, intent: &Intent) -> bool {
-        let serial = self.serial_before();
-        let speculations = self.speculations();
-        let landing_context = self.landing_context(&speculations);
-        let seen = speculation::of_candidate(&landing_context, intent, serial);
+        let seen = speculation::of_candidate(&self.landing_context(), intent);
         matches!(seen, Some((_, CheckProgress::Confirm(_))))
     }
 
