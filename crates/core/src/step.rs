@@ -96,7 +96,7 @@ fn take(
             turn_end::ended(&mut transaction, &attempt, epoch, *outcome)
         }
         Input::Used { attempt, epoch, usage: used } => {
-            usage::reported(&mut transaction, attempt, epoch, used)
+            usage::reported(&mut transaction, &attempt, epoch, &used)
         }
         Input::Consulted { consult: id, end } => consult::answered(&mut transaction, &id, *end),
         Input::Tried { attempt, onto, merge } => {

@@ -352,7 +352,6 @@ fn fit(transaction: &Transaction, estimates: &[(Ix, Estimate)]) -> bool {
     let within = |wanted: u64, used: u64, most: Option<u64>| {
         most.is_none_or(|most| used.saturating_add(wanted) <= most)
     };
-    let claimed = usage::claimed(transaction, &run.spent.usage, run.in_flight.iter());
     let time_budget = constraints.budget.time.as_ref().map(|budget| budget.ms);
     within(
         parts(|one| one.attempts).fold(0, u64::saturating_add),
@@ -361,7 +360,7 @@ fn fit(transaction: &Transaction, estimates: &[(Ix, Estimate)]) -> bool {
     ) && within(parts(|one| one.ms).max().unwrap_or_default(), transaction.spent_ms(), time_budget)
         && within(
             parts(|one| one.micros).fold(0, u64::saturating_add),
-            claimed.of(UsageLimit::Cost),
+            usage::claimed(transaction, UsageLimit::Cost),
             constraints.usage(UsageLimit::Cost),
         )
 }

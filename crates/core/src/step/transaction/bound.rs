@@ -7,7 +7,7 @@ use super::{Facts, Transaction};
 use crate::{
     graph::{AtomVec, Ix},
     id::AtomId,
-    state::{Atom, Binding, Intent, Task, TryEnd, Usage},
+    state::{Atom, Binding, Fragment, Intent, PhaseBudget, Task, TryEnd},
     world::results,
 };
 
@@ -86,23 +86,26 @@ impl Transaction {
         self.run().settle(&intent.payer(), intent.role, &reported.usage, reported.is_whole);
         let usage = reported.usage;
         if !usage.is_none() {
-            self.settle_with_phases(intent, &usage);
+            self.change_fragments_around(&intent.atom, PhaseBudget::limits_usage, |fragment| {
+                fragment.usage.add(&usage);
+            });
         }
     }
 
-    fn settle_with_phases(&mut self, intent: &Intent, usage: &Usage) {
+    /// Changes the fragments around an atom whose budgets limit something.
+    pub(crate) fn change_fragments_around(
+        &mut self,
+        atom: &AtomId,
+        is_limited: fn(&PhaseBudget) -> bool,
+        change: impl Fn(&mut Fragment),
+    ) {
         let graph = Arc::clone(&self.graph);
-        let Some(x) = graph.ix(&intent.atom) else {
-            return;
-        };
-        for (plan, phase, _) in graph.phases_above(x) {
+        for (plan, phase, _) in graph.ix(atom).into_iter().flat_map(|x| graph.phases_above(x)) {
             let (plan, first) = (graph.id(plan), graph.id(phase.first()));
             let budget = self.plan_of(plan).and_then(|plan| plan.budget.as_ref());
-            if budget.is_some_and(|budget| budget.limits_usage()) {
+            if budget.is_some_and(is_limited) {
                 self.change_plan(plan, |plan| {
-                    if let Some(fragment) = plan.fragment_mut(first) {
-                        fragment.usage.add(usage);
-                    }
+                    plan.fragment_mut(first).into_iter().for_each(&change);
                 });
             }
         }
