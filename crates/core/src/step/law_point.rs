@@ -6,18 +6,18 @@
 use alloc::{string::String, vec::Vec};
 
 use super::{base_case, law_record, question, transaction::Transaction};
-use crate::state::{LawUse, law::LawWeights};
 use crate::{
     event::Event,
     law::{
-        self, LawInputs, LawNumbers,
+        self, LawInputs,
         approach::{self, Approach},
         blocks,
     },
     state::{
-        Check, FailureClass, UsageLimit, atom,
+        Check, FailureClass, LawUse, UsageLimit, atom,
         law::{
-            BLOCKED_MAX, BlockedRecord, CURVE_MAX, CurvePoint, LawPoint, LawRecord, NearestCommit,
+            BLOCKED_MAX, BlockedRecord, CURVE_MAX, CurvePoint, LawPoint, LawRecord, LawWeights,
+            NearestCommit,
         },
         record::FailureEntry,
     },
@@ -68,29 +68,20 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
     let failing = failing(transaction, &check, &basis);
     let inputs = inputs(transaction, &check, &basis, &failing);
     let rules = LawWeights::OF_PROGRAM;
-    let numbers = law::numbers(&rules, &inputs, before.as_ref());
     let criterion = failing.titles.first().cloned().unwrap_or_default();
-    let rationale = law::rationale(&rules, &numbers, before.is_none(), &criterion);
+    let point = law::point(&rules, &inputs, before.as_ref(), criterion);
     let point = LawPoint {
         subject,
         pass: transaction.state.run.pass,
-        loss: numbers.loss.clone(),
-        grad_d: numbers.grad_d,
-        grad_l: numbers.grad_l,
-        gradient: numbers.gradient,
-        directive: numbers.directive,
-        prev_directive: before.as_ref().map(|before| before.directive),
-        failed_criterion: criterion,
-        failure_class: numbers.class,
-        rationale: rationale.chars().take(RATIONALE_CHARS_MAX).collect(),
+        rationale: point.rationale.chars().take(RATIONALE_CHARS_MAX).collect(),
         at: transaction.at().into(),
-        extra: Default::default(),
+        ..point
     };
     if let Some(before) = &before {
         let outcomes = &mut law_record::law_mut(transaction).outcomes;
-        law::count_outcome(&rules, outcomes, before.directive, numbers.grad_d);
+        law::count_outcome(&rules, outcomes, before.directive, point.grad_d);
     }
-    keep(transaction, &point, &numbers);
+    keep(transaction, &point);
     tell(transaction, &point);
     let law = law_record::law_mut(transaction);
     blocks::block(law, &point);
@@ -197,7 +188,7 @@ fn share(used: u64, most: u64) -> u32 {
 }
 
 /// Adds the point to the curve, and keeps the nearest commit.
-fn keep(transaction: &mut Transaction, point: &LawPoint, numbers: &LawNumbers) {
+fn keep(transaction: &mut Transaction, point: &LawPoint) {
     let (commit, serial) = (transaction.state.run.head.clone(), transaction.state.serial.0);
     let law = law_record::law_mut(transaction);
     if law.curve.len() >= CURVE_MAX {
@@ -209,13 +200,13 @@ fn keep(transaction: &mut Transaction, point: &LawPoint, numbers: &LawNumbers) {
     }
     law.curve.push(CurvePoint {
         pass: point.pass,
-        loss: numbers.loss.clone(),
-        directive: numbers.directive,
+        loss: point.loss.clone(),
+        directive: point.directive,
         extra: Default::default(),
     });
-    if law.best.as_ref().is_none_or(|best| numbers.loss.d <= best.d) {
+    if law.best.as_ref().is_none_or(|best| point.loss.d <= best.d) {
         law.best = Some(NearestCommit {
-            d: numbers.loss.d,
+            d: point.loss.d,
             pass: point.pass,
             serial,
             commit,

@@ -238,7 +238,7 @@ impl Transaction {
     pub(crate) fn distance(&self, check: &Check, basis: &Basis) -> Thousandths {
         let (known, none) = (self.state.run.law.as_ref(), LawRecord::default());
         let law = known.unwrap_or(&none);
-        let before = SeenBefore { firsts: law, pass: self.state.run.pass };
+        let before = SeenBefore { law, pass: self.state.run.pass };
         Thousandths(distance::distance(self.evaluator(basis), check, before))
     }
 
