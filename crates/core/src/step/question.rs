@@ -104,7 +104,7 @@ pub(super) fn is_awaited(
     };
     let new = of_plan(transaction, question, agent.clone(), subject.clone());
     if !usage::can_pay(transaction, question, &agent) {
-        keep(transaction, &new, UNPAID, Vec::new(), None);
+        keep(transaction, &new, Err(UNPAID.to_string()));
         return false;
     }
     put_or_wait(transaction, new);
@@ -181,20 +181,17 @@ pub(super) fn heard<T>(
 pub(super) fn keep(
     transaction: &mut Transaction,
     asked: &Consult,
-    because: &str,
-    codes: Vec<String>,
-    answer: Option<KeptAnswer>,
+    answer: Result<Option<KeptAnswer>, String>,
 ) {
-    let record = record(transaction, asked, because, codes, answer);
+    let record = record(transaction, asked, answer);
     transaction.run().judging_mut().keep(record);
 }
 
+/// The record of an answer, of one that is not kept whole, or of why there is none.
 pub(super) fn record(
     transaction: &Transaction,
     asked: &Consult,
-    because: &str,
-    codes: Vec<String>,
-    answer: Option<KeptAnswer>,
+    answer: Result<Option<KeptAnswer>, String>,
 ) -> AnswerRecord {
     AnswerRecord {
         question: asked.question,
@@ -203,9 +200,9 @@ pub(super) fn record(
         agent: Some(asked.agent.clone()),
         pass: transaction.state.run.pass,
         at: transaction.at().into(),
-        because: because.to_string(),
-        codes,
-        answer,
+        because: answer.as_ref().err().cloned().unwrap_or_default(),
+        codes: Vec::new(),
+        answer: answer.ok().flatten(),
         extra: Default::default(),
     }
 }

@@ -59,9 +59,8 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let Some(read) = question::heard(transaction, asked, end, read) else {
         return;
     };
-    let because = read.as_ref().err().cloned().unwrap_or_default();
-    let answer = read.ok().map(KeptAnswer::Text);
-    let summary = question::record(transaction, asked, &because, Default::default(), answer);
+    let answer = read.map(|words| Some(KeptAnswer::Text(words)));
+    let summary = question::record(transaction, asked, answer);
     transaction.change_plan(&phase.plan, |step| {
         if let Some(fragment) = step.fragment_mut(&phase.first) {
             fragment.summary = Some(summary);
