@@ -266,30 +266,11 @@ fn nothing_left(transaction: &Transaction) -> Option<Reason> {
     waits_for_person.then_some(Reason::Confirmation)
 }
 
-fn stuck_status(transaction: &Transaction) -> RunStatus {
-    match transaction.state.objective.constraints.on_stuck() {
-        OnStuck::Ask => RunStatus::NeedsGuidance,
-        OnStuck::Abandon => RunStatus::Exhausted,
-    }
-}
-
 /// A doubt or a missing confirmation comes before `exhausted`.
 fn guided(transaction: &Transaction, reason: Reason) -> RunStatus {
-    match reason {
-        Reason::InDoubt | Reason::Confirmation | Reason::Guidance => RunStatus::NeedsGuidance,
-        Reason::AlreadyHeld
-        | Reason::BaseCase
-        | Reason::Stopped
-        | Reason::NoChoice
-        | Reason::Passes
-        | Reason::Abandoned
-        | Reason::Iterations
-        | Reason::Time
-        | Reason::Calls
-        | Reason::Tokens
-        | Reason::Cost
-        | Reason::Unavailable
-        | Reason::Bug => stuck_status(transaction),
+    match transaction.state.objective.constraints.on_stuck() {
+        OnStuck::Abandon if !reason.asks_a_person() => RunStatus::Exhausted,
+        OnStuck::Abandon | OnStuck::Ask => RunStatus::NeedsGuidance,
     }
 }
 

@@ -68,23 +68,15 @@ fn aim_at(transaction: &mut Transaction, target: Option<Basis>) {
 /// Judges the tree to deliver before a run ends. This is the head. If the base case does not hold on it, it is the best
 /// known tree.
 pub(super) fn choose(transaction: &mut Transaction) -> Delivery {
-    if !transaction.is_line_settled() {
+    if !is_head_judged(transaction) {
         return Delivery::Awaited;
     }
     let Some(head) = deciding_basis(transaction) else {
-        // The tree of the head is still being looked up.
-        return match transaction.state.run.head {
-            Some(_) => Delivery::Awaited,
-            None => Delivery::Best(None),
-        };
+        return Delivery::Best(None);
     };
-    if is_judged_on(transaction, &head) {
-        match verdict_on(transaction, &head) {
-            Some(Verdict::Pass) => Delivery::Holds(None),
-            Some(Verdict::Fail | Verdict::Unknown) | None => best(transaction, &head),
-        }
-    } else {
-        Delivery::Awaited
+    match verdict_on(transaction, &head) {
+        Some(Verdict::Pass) => Delivery::Holds(None),
+        Some(Verdict::Fail | Verdict::Unknown) | None => best(transaction, &head),
     }
 }
 
@@ -95,7 +87,7 @@ pub(super) fn is_head_judged(transaction: &mut Transaction) -> bool {
     }
     match deciding_basis(transaction) {
         Some(head) => is_judged_on(transaction, &head),
-        // The tree of the head is still being looked up.
+        // Else the tree of the head is still being looked up.
         None => transaction.state.run.head.is_none(),
     }
 }

@@ -312,12 +312,8 @@ fn may_start(transaction: &Transaction, x: Ix, context: &Digest) -> bool {
 /// The limit of usage that leaves too little for all that could start, with nothing in flight that could leave more.
 pub(super) fn lacks(transaction: &Transaction) -> Option<UsageLimit> {
     let constraints = &transaction.state.objective.constraints;
-    if !constraints.limits_usage()
-        || !transaction.state.run.in_flight.is_empty()
-        || startable(transaction, 0).next().is_some()
-        || can_speculate(transaction)
-        || !probing::due(transaction).is_empty()
-    {
+    let is_idle = constraints.limits_usage() && transaction.state.run.in_flight.is_empty();
+    if !is_idle || is_any_ready(transaction) {
         return None;
     }
     let atoms = unpaid(transaction, 0).map(|(_, x)| transaction.graph.id(x));
@@ -326,10 +322,13 @@ pub(super) fn lacks(transaction: &Transaction) -> Option<UsageLimit> {
 
 /// Whether something may start now or after its backoff, with a slot to start it in.
 pub(super) fn can_start(transaction: &Transaction) -> bool {
-    free_slots(transaction) > 0
-        && (startable(transaction, 0).next().is_some()
-            || can_speculate(transaction)
-            || !probing::due(transaction).is_empty())
+    free_slots(transaction) > 0 && is_any_ready(transaction)
+}
+
+fn is_any_ready(transaction: &Transaction) -> bool {
+    startable(transaction, 0).next().is_some()
+        || can_speculate(transaction)
+        || !probing::due(transaction).is_empty()
 }
 
 fn can_speculate(transaction: &Transaction) -> bool {
