@@ -16,12 +16,12 @@ use ranking::RememberedChoices;
 
 use crate::{
     graph::{
-        Graph, Ix, NodeKind, PlannedPhase,
+        Graph, Ix, NodeKind,
         active::{self, ActiveGraph, Selection},
     },
     id::{AtomId, Digest},
     state::{
-        EntryKind, State, Try,
+        EntryKind, PlanningStep, State, Task, Try,
         record::{Choices, RefutedEntry},
     },
 };
@@ -54,6 +54,16 @@ impl Facts {
             valid_contexts: Arc::new(valid_contexts),
             refuted: Arc::new(refuted),
         }
+    }
+
+    /// The work of a task or a planning step, open or resolved.
+    pub fn task(&self, x: Ix) -> Option<&Task> {
+        self.state.atom(self.graph.id(x))?.task()
+    }
+
+    /// The planning step, open or resolved.
+    pub fn plan(&self, x: Ix) -> Option<&PlanningStep> {
+        self.state.atom(self.graph.id(x))?.plan()
     }
 
     pub fn space<'a>(&'a self, conflicts: &'a [Choices], plans_again: bool) -> SearchSpace<'a> {
@@ -93,20 +103,9 @@ pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
 /// The choices that caused a failure of `x` in a context: those of the context, and of the groups
 /// and planning steps above.
 pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
-    let mut conflict = choices.clone();
-    let mut below = x;
-    for above in graph.above(x) {
-        let choice = match graph.vertex(above).kind {
-            NodeKind::Any => Some(below),
-            NodeKind::Plan => graph.phase_of(above, below).map(PlannedPhase::first),
-            NodeKind::Task | NodeKind::All => None,
-        };
-        if let Some(choice) = choice {
-            conflict.insert(graph.id(above).clone(), graph.id(choice).clone());
-        }
-        below = above;
-    }
-    conflict
+    let above = graph.choices_above(x);
+    let above = above.map(|(group, choice)| (graph.id(group).clone(), graph.id(choice).clone()));
+    choices.clone().into_iter().chain(above).collect()
 }
 
 /// Every recorded conflict whose choices still exist: tasks that failed for good in a context or rest there, and
@@ -153,7 +152,7 @@ pub fn refuted(graph: &Graph, state: &State) -> Vec<Choices> {
 /// and the results that a person gave. So a refutation counts only while everything then live has
 /// the same context.
 pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<Digest> {
-    let pairs = choices.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
+    let pairs = choices.iter().map(|(group, choice)| graph.pair(group, choice));
     let selection: Selection = pairs.collect::<Option<_>>()?;
     let active = ActiveGraph::of(graph, selection);
     let mut text = alloc::string::String::new();
@@ -271,8 +270,7 @@ impl<'a> SearchWalk<'a> {
         let mut holding: BTreeMap<(Ix, Ix), Vec<usize>> = BTreeMap::new();
         let (mut missing, mut groups) = (Vec::new(), Vec::new());
         for conflict in conflicts {
-            let pairs =
-                conflict.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
+            let pairs = conflict.iter().map(|(group, choice)| graph.pair(group, choice));
             let Some(pairs) = pairs.collect::<Option<Vec<_>>>() else { continue };
             if pairs.is_empty() {
                 return None;

@@ -117,8 +117,7 @@ fn ground_of_plans(transaction: &Transaction, blocked: &BlockCause) -> Option<Se
     });
     let is_group = |x: &Ix| graph.vertex(*x).kind == NodeKind::Any;
     let pairs = active.pairs(graph, upstream.filter(is_group));
-    let pair = |(group, choice): (&AtomId, &AtomId)| Some((graph.ix(group)?, graph.ix(choice)?));
-    Some(pairs.iter().filter_map(pair).collect())
+    Some(pairs.iter().filter_map(|(group, choice)| graph.pair(group, choice)).collect())
 }
 
 /// Selects a solved speculation, and ends attempts under other choices. False if there is no such speculation, or if an
@@ -187,7 +186,7 @@ fn give_back_repairs(transaction: &mut Transaction) {
             }
         // The count tells whether an open atom is under repair.
         } else if transaction.task_of(id).and_then(repaired).is_some_and(|n| n > 1) {
-            transaction.task(id).map(give_back);
+            transaction.task_mut(id).map(give_back);
         }
     }
 }
@@ -318,15 +317,13 @@ fn rank(transaction: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> 
 }
 
 fn is_external(transaction: &Transaction, x: Ix) -> bool {
-    let atom = transaction.state.atom(transaction.graph.id(x));
-    atom.and_then(|atom| atom.task())
-        .is_some_and(|task| matches!(task.spec.effect, SideEffect::External { .. }))
+    let task = transaction.task(x);
+    task.is_some_and(|task| matches!(task.spec.effect, SideEffect::External { .. }))
 }
 
 /// Whether a refiner said that its result contradicts another.
 fn contradicts(transaction: &Transaction, x: Ix) -> bool {
-    let atom = transaction.state.atom(transaction.graph.id(x));
-    let mark = atom.and_then(|atom| atom.task()?.attention.as_ref());
+    let mark = transaction.task(x).and_then(|task| task.attention.as_ref());
     mark.is_some_and(|mark| mark.because == AttentionCause::Contradicted)
 }
 
