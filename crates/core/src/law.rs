@@ -198,6 +198,11 @@ fn rationale(rules: &LawWeights, point: &LawPoint) -> String {
     if failed.is_empty() { why } else { format!("{why}; it fails: {failed}") }
 }
 
+/// Whether the distance fell by as much as counts.
+pub fn fell(rules: &LawWeights, grad_d: SignedThousandths) -> bool {
+    grad_d.0 < 0 && i64::from(-grad_d.0) >= i64::from(rules.epsilon.0)
+}
+
 /// Counts what followed a directive: a fall of the distance that counts, or none.
 pub fn count_outcome(
     rules: &LawWeights,
@@ -205,8 +210,7 @@ pub fn count_outcome(
     before: Directive,
     grad_d: SignedThousandths,
 ) {
-    let least = i64::from(rules.epsilon.0);
-    let fell = grad_d.0 < 0 && i64::from(-grad_d.0) >= least;
+    let fell = fell(rules, grad_d);
     let known = outcomes.iter_mut().find(|one| one.directive == before);
     match known {
         Some(one) => {

@@ -7,7 +7,6 @@
 mod account;
 mod advance;
 mod attempt_end;
-mod attempt_start;
 mod backtrack;
 mod base_case;
 mod candidate;

@@ -165,7 +165,7 @@ fn blocked(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, wo
     };
     fail(transaction, intent, failure, true);
     let output = outcome.report.as_ref().and_then(output_of);
-    if let Some(task) = transaction.task(&intent.atom) {
+    if let Some(task) = transaction.task_mut(&intent.atom) {
         task.status = AtomStatus::Invalid(BlockedReport { words, output });
     }
 }
@@ -302,7 +302,7 @@ fn tell_interrupted(transaction: &mut Transaction, intent: &Intent, why: &str) {
 
 /// A crash cut the attempt off, and its agent goes on with it: the same attempt, and one interruption more.
 pub(super) fn interrupted(transaction: &mut Transaction, intent: &Intent) {
-    let task = transaction.task(&intent.atom);
+    let task = transaction.task_mut(&intent.atom);
     let goes_on = task.filter(|task| task.interruptions + 1 < INTERRUPTIONS_MAX);
     let Some(task) = goes_on else {
         return lost(transaction, intent);
@@ -317,7 +317,7 @@ pub(super) fn lost(transaction: &mut Transaction, intent: &Intent) {
     if intent.effect.is_once_only() {
         return doubt(transaction, in_doubt(intent, "cut off"));
     }
-    let Some(task) = transaction.task(&intent.atom) else {
+    let Some(task) = transaction.task_mut(&intent.atom) else {
         return;
     };
     task.interruptions += 1;
@@ -355,7 +355,7 @@ fn guidance_ask_if_alike(transaction: &mut Transaction, intent: &Intent) {
     if has_choice(transaction, intent) {
         return;
     }
-    if let Some(task) = transaction.task(&intent.atom) {
+    if let Some(task) = transaction.task_mut(&intent.atom) {
         task.status = AtomStatus::NeedsGuidance;
         transaction
             .announce(Event::NeedsGuidance { atom: intent.atom.clone(), question: String::new() });

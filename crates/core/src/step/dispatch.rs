@@ -5,7 +5,6 @@
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{
-    attempt_start::{self, title_of},
     base_case, gate, phase, probing, summarise,
     transaction::Transaction,
     usage::{self, Reservation},
@@ -166,7 +165,7 @@ fn startable_beside(
         let is_due = |context| is_due(transaction, id, context);
         speculation.is_startable(&transaction.graph, &transaction.state, *x)
             && speculation.active.context(*x).is_some_and(is_due)
-            && !is_flying(transaction, id)
+            && transaction.attempts_of(id).next().is_none()
             && !probing::awaits(transaction, *x)
             && interruptions(transaction, id) < FRAGILE
     });
@@ -200,10 +199,10 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         None => (SideEffect::Tree, n),
     };
     let reserved = Reservation::of(transaction, &atom).usage;
-    let description = title_of(transaction, &atom);
+    let description = transaction.title_of(&atom);
     let new = Intent { atom, context, choices, n, effect, base, ..Intent::default() };
     let new = Intent { role, agent, reserved, ..new };
-    let id = attempt_start::begin(transaction, new);
+    let id = transaction.begin(new);
     transaction.announce(Event::AttemptStarted {
         attempt: id,
         atom: graph.id(x).clone(),
@@ -348,11 +347,6 @@ fn can_speculate(transaction: &Transaction) -> bool {
                 speculation.is_startable(&transaction.graph, &transaction.state, x) && may_start(x)
             })
     })
-}
-
-fn is_flying(transaction: &Transaction, atom: &AtomId) -> bool {
-    let mut in_flight = transaction.state.run.in_flight.iter();
-    in_flight.any(|intent| intent.atom == *atom)
 }
 
 /// Whether an attempt in flight touches the same files as this atom.

@@ -61,7 +61,7 @@ pub(super) fn close(transaction: &mut Transaction, touched: &[AtomId]) {
         return;
     }
     for id in touched {
-        if let Some(task) = transaction.task(id) {
+        if let Some(task) = transaction.task_mut(id) {
             task.unjudged = true;
         }
     }
@@ -140,7 +140,7 @@ fn open(
             }
         }),
         None => plan.atoms.iter().for_each(|id| {
-            if let Some(task) = transaction.task(id) {
+            if let Some(task) = transaction.task_mut(id) {
                 task.unjudged = false;
             }
         }),
@@ -215,7 +215,7 @@ pub(super) fn mark_tasks(transaction: &mut Transaction, marks: Vec<(AtomId, Atte
                 alloc::sync::Arc::make_mut(&mut binding.of).task_mut().map(set);
             });
         } else {
-            transaction.task(&id).map(set);
+            transaction.task_mut(&id).map(set);
         }
         transaction.announce(Event::Attention {
             atom: id,

@@ -9,10 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{
-    attempt_start::title_of, provider_wait, provider_wait::backoff_ms, transaction::Transaction,
-    usage,
-};
+use super::{provider_wait, provider_wait::backoff_ms, transaction::Transaction, usage};
 use crate::{
     answer_forms::rated_leaf,
     doc::{self, Node},
@@ -253,7 +250,7 @@ pub(super) fn put(transaction: &mut Transaction, new: Consult) {
 
 /// The subject of a question in words.
 pub(super) fn about(transaction: &Transaction, asked: &Consult) -> String {
-    let title = asked.atom.as_ref().map(|step| (step, title_of(transaction, step)));
+    let title = asked.atom.as_ref().map(|step| (step, transaction.title_of(step)));
     match rated_leaf(&transaction.state, asked) {
         Some(leaf) => leaf.title(),
         None => asked.question.about(title.as_ref().map(|(step, title)| (*step, title.as_str()))),

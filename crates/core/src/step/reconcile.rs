@@ -81,7 +81,7 @@ fn revive(transaction: &mut Transaction, id: &AtomId, context: &Digest) {
     let Some(Some(TryEnd::Parked(parked))) = tried.map(|tried| tried.ended.clone()) else {
         return;
     };
-    if let Some(task) = transaction.task(id) {
+    if let Some(task) = transaction.task_mut(id) {
         for tried in task.tries.iter_mut().filter(|tried| tried.context == *context) {
             tried.ended = None;
         }
@@ -165,7 +165,7 @@ fn statuses(transaction: &mut Transaction, is_all_new: bool) {
     );
     transaction.set_suspects(failed);
     for (x, status) in wanted {
-        if let Some(task) = transaction.task(graph.id(x)) {
+        if let Some(task) = transaction.task_mut(graph.id(x)) {
             task.status = status;
         }
     }

@@ -30,8 +30,9 @@ pub(super) fn repair(transaction: &mut Transaction, id: &AtomId, cause: RepairCa
     };
     let most =
         transaction.task_of(id).map_or(1, |task| measure::attempts_max(&transaction.state, task));
-    if let Some(tried) =
-        transaction.task(id).and_then(|task| task.tries.iter_mut().find(|t| t.context == context))
+    if let Some(tried) = transaction
+        .task_mut(id)
+        .and_then(|task| task.tries.iter_mut().find(|t| t.context == context))
     {
         tried.attempts = tried.attempts.max(most);
     }
@@ -175,7 +176,7 @@ pub(super) fn count_repair(
 ) -> bool {
     let most = REPAIRS_MAX;
     transaction.run().spent.repairs += 1;
-    let Some(task) = transaction.task(id) else {
+    let Some(task) = transaction.task_mut(id) else {
         return true;
     };
     let Some(tried) = task.tries.iter_mut().find(|tried| tried.context == *context) else {

@@ -19,6 +19,7 @@ use crate::{
     search,
     state::{
         Extra, FailureClass, Reason, RunStatus, State, VerdictRecord,
+        account::LastDirective,
         final_result::{
             BASE_CASE, DoneAtom, EndedProcesses, EndingFacts, Expiry, FailedAtom,
             FinalResultRecord, JudgedLeaves, OpenStep, ResultVerdict, ResultWorkspace,
@@ -161,10 +162,10 @@ pub fn last_result(world: &World) -> Option<FinalResultRecord> {
     let state = &world.state;
     let reason = state.run.last_ending()?.reason?;
     let transaction = looking(world);
-    let result = result(&transaction, state.run.status, reason);
-    let result =
-        FinalResultRecord { output: Some(final_words::of(&transaction, &result)), ..result };
-    Some(account::add(&transaction, result))
+    let mut result = result(&transaction, state.run.status, reason);
+    result.output = Some(final_words::of(&transaction, &result));
+    result.accountable = Some(account::accountable(&transaction, &result));
+    Some(result)
 }
 
 fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> FinalResultRecord {
@@ -172,6 +173,8 @@ fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> Final
     let run = &state.run;
     let ending = run.ending.clone();
     let is_completed = status == RunStatus::Completed;
+    let (loss, point) = (ending.loss, run.law.as_ref().and_then(|law| law.point.as_ref()));
+    let given = point.and_then(|point| LastDirective::of_word(point.directive.word()));
     FinalResultRecord {
         result: Some(status),
         reason: Some(reason),
@@ -180,13 +183,13 @@ fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> Final
         code: ending.code,
         summary: ending.summary,
         output: None,
-        loss: ending.loss,
-        grad_l: None,
-        directive: None,
+        grad_l: loss.as_ref().map(|loss| account::change(loss, point)),
+        directive: if is_completed { Some(LastDirective::Accept) } else { given },
         changes: law_point::changes_made(transaction),
-        best: None,
+        best: account::best(transaction, loss.as_ref()),
         accountable: None,
-        metrics: None,
+        metrics: Some(account::metrics(transaction)),
+        loss,
         expired: expired(reason),
         iterations: run.iteration,
         evidence: run.judged.iter().flat_map(|judged| judged.evidence.clone()).collect(),

@@ -169,7 +169,7 @@ fn forget_environmental_failures(transaction: &mut Transaction) {
         .map(|(id, _)| id.clone())
         .collect();
     for id in forgotten {
-        let Some(task) = transaction.task(&id) else {
+        let Some(task) = transaction.task_mut(&id) else {
             continue;
         };
         for tried in task.tries.iter_mut().filter(|tried| is_environmental(tried)) {
@@ -297,7 +297,7 @@ fn forget_parked(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
     });
     let holders: Vec<AtomId> = holders.map(|(id, _)| id.clone()).collect();
     for id in holders {
-        if let Some(task) = transaction.task(&id) {
+        if let Some(task) = transaction.task_mut(&id) {
             forget(task, gone);
         }
         transaction.change_binding(&id, |binding| {

@@ -196,7 +196,7 @@ impl Transaction {
     }
 
     /// An unresolved task, to be changed.
-    pub(super) fn task(&mut self, id: &AtomId) -> Option<&mut Task> {
+    pub(super) fn task_mut(&mut self, id: &AtomId) -> Option<&mut Task> {
         self.speculations.take();
         let atom = self.facts.state.atoms.get_mut(id)?;
         self.touched.atoms.insert(id.clone());
@@ -216,7 +216,7 @@ impl Transaction {
         {
             Arc::make_mut(&mut self.facts.valid_contexts).insert_cow((x, context.clone()));
         }
-        Some(self.task(id)?.tried_mut(context, choices))
+        Some(self.task_mut(id)?.tried_mut(context, choices))
     }
 
     /// Notes a whole selection that the base case refuted.
@@ -307,6 +307,18 @@ impl Transaction {
         let n = Entry::next(&self.state.trail);
         let entry = Entry::new(n, &self.at, self.state.serial.0, run.pass, kind);
         self.facts.state.trail.push(Arc::new(entry));
+    }
+
+    /// Records an attempt as in flight, under the next id; its atom waits no longer.
+    pub(super) fn begin(&mut self, intent: Intent) -> AttemptId {
+        let key = (intent.atom.clone(), intent.context.clone());
+        self.session.waits_until_ms.remove(&key);
+        let at = self.at.clone();
+        let run = self.run();
+        run.waits.retain(|wait| wait.atom.as_ref() != Some(&intent.atom));
+        let (id, epoch) = (run.next_attempt(&intent.atom), run.epoch);
+        run.in_flight.push(Intent { id: id.clone(), epoch, at, ..intent });
+        id
     }
 
     /// Takes an attempt out of flight, with the session's record of it.

@@ -56,7 +56,7 @@ impl Transaction {
         // The atom itself holds the parked result: a copy of it inside would only grow the file.
         binding.of = Arc::default();
         if let Some(tried) = self
-            .task(id)
+            .task_mut(id)
             .and_then(|task| task.tries.iter_mut().find(|tried| tried.context == context))
         {
             tried.ended = Some(TryEnd::Parked(Arc::new(binding)));
@@ -119,7 +119,7 @@ impl Transaction {
     pub(crate) fn change_work(&mut self, id: &AtomId, change: impl FnOnce(&mut Task)) {
         self.speculations.take();
         if !self.state.bindings.contains_key(id) {
-            self.task(id).map(change);
+            self.task_mut(id).map(change);
             return;
         }
         self.change_binding(id, |binding| {

@@ -1,6 +1,6 @@
 //! Queries of a state under change. Derived values are computed once, and anew after an edit that affects them.
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::{borrow::ToOwned, string::String, sync::Arc, vec::Vec};
 
 use super::Transaction;
 use crate::{
@@ -52,6 +52,11 @@ impl Transaction {
 
     pub(crate) fn at(&self) -> &str {
         &self.at
+    }
+
+    /// The description of an atom, else its id.
+    pub(crate) fn title_of(&self, id: &AtomId) -> String {
+        self.state.atom(id).map_or(id.as_str(), |atom| atom.title(id)).to_owned()
     }
 
     /// An unresolved task, to be read.
@@ -134,6 +139,11 @@ impl Transaction {
 
     pub(crate) fn in_flight(&self, id: &AttemptId) -> Option<&Intent> {
         self.state.run.in_flight.iter().find(|intent| intent.id == *id)
+    }
+
+    /// The attempts of an atom that are in flight.
+    pub(crate) fn attempts_of(&self, atom: &AtomId) -> impl Iterator<Item = &Intent> {
+        self.state.run.in_flight.iter().filter(move |intent| intent.atom == *atom)
     }
 
     pub(crate) fn ix(&self, id: &AtomId) -> Option<Ix> {
