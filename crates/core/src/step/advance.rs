@@ -15,7 +15,7 @@ use super::{
     law_point::{self, PointProgress},
     pass_questions, phase, planning, probing, question, reconcile, redirect, replan, rest, run_end,
     transaction::Transaction,
-    unrated, usage,
+    usage,
 };
 use crate::{
     event::Reason,
@@ -233,15 +233,12 @@ fn hard_budget(transaction: &Transaction) -> Option<Reason> {
     }
     let limit = usage::reached(transaction)
         .or_else(|| dispatch::lacks(transaction))
-        .or_else(|| unrated::lacks(transaction));
+        .or_else(|| base_case::lacks_for_rating(transaction));
     limit.map(Reason::from)
 }
 
 fn has_live(transaction: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool {
-    let mut open = transaction.graph.paired(&transaction.state.atoms);
-    open.any(|(x, atom)| {
-        transaction.active.is_live(x) && atom.task().is_some_and(|task| wanted(&task.status))
-    })
+    transaction.live_tasks().any(|(_, task)| wanted(&task.status))
 }
 
 /// Nothing runs and nothing can start: a person is needed.

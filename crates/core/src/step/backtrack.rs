@@ -39,7 +39,7 @@ pub(super) enum BlockCause {
 /// Finds a live atom that failed for good, or a group that needs a choice.
 pub(super) fn blocked(transaction: &Transaction) -> Option<BlockCause> {
     let (graph, active) = (&transaction.graph, &transaction.active);
-    let set_aside = first_set_aside(transaction, !transaction.is_settled());
+    let set_aside = first_set_aside(transaction, !transaction.is_settled);
     debug_assert_eq!(set_aside, first_set_aside(transaction, true));
     if let (Some(x), _) = set_aside {
         return Some(BlockCause::Failed(x));

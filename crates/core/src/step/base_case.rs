@@ -6,12 +6,12 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{law_record, provider_wait::backoff_ms, transaction::Transaction, unrated};
+use super::{provider_wait::backoff_ms, transaction::Transaction, usage};
 use crate::{
     event::Event,
     graph::Ix,
     id::{AtomId, CommitId, TreeId},
-    state::{Check, VerdictRecord, fields::Extra, verdicts},
+    state::{Check, Question, RunStatus, UsageLimit, VerdictRecord, fields::Extra, verdicts},
     verdict::{Basis, CheckProgress, Verdict},
     world::Session,
 };
@@ -143,7 +143,7 @@ pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, bas
     let found = transaction.evaluator(basis).judge(check);
     let has_more = match found {
         CheckProgress::Measure(_) => true,
-        CheckProgress::Rate(_) => unrated::may_ask(transaction, basis),
+        CheckProgress::Rate(_) => may_rate(transaction, basis),
         CheckProgress::Decided(_) | CheckProgress::Again(_) | CheckProgress::Confirm(_) => false,
     };
     if has_more {
@@ -199,7 +199,7 @@ fn keep_verdict(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     let Some(commit) = commit_of(transaction, &tree) else {
         return;
     };
-    law_record::note_first_numbers(transaction, check, basis);
+    transaction.note_first_numbers(check, basis);
     let count = transaction.evaluator(basis).count(check);
     let is_head = transaction.state.run.head.as_ref() == Some(&commit);
     let known = verdicts_of(transaction).find(|one| one.tree == tree);
@@ -335,7 +335,7 @@ fn base_is_due(transaction: &Transaction) -> bool {
 fn base_is_open(transaction: &Transaction, basis: &Basis) -> bool {
     let check = transaction.state.objective.base_case.as_ref();
     check.is_some_and(|check| transaction.evaluator(basis).next_leaf(check).is_some())
-        || unrated::may_ask(transaction, basis)
+        || may_rate(transaction, basis)
 }
 
 /// Whether a base case that holds completes the run as things stand. It does if everything agreed is done, if nothing
@@ -384,4 +384,46 @@ pub(super) fn open_steps(transaction: &Transaction) -> Vec<AtomId> {
         open.extend(inside.into_iter().map(|x| graph.id(x).clone()));
     }
     open
+}
+
+// A quality leaf that must be rated before the base case is decided. Not here: asking (`rate`).
+
+/// A quality leaf without a rating, and the tree to rate.
+pub(super) struct UnratedLeaf {
+    pub(super) check: Check,
+    pub(super) basis: Basis,
+}
+
+/// The leaf that nothing but a rating is missing of, on the basis that decides.
+pub(super) fn unrated(transaction: &Transaction) -> Option<UnratedLeaf> {
+    let state = &transaction.state;
+    if state.run.status != RunStatus::Running || state.control.stop_requested {
+        return None;
+    }
+    let target = transaction.session.base_target.clone();
+    let basis = target.filter(Basis::decides)?;
+    let check = leaf_to_rate(transaction, &basis)?;
+    Some(UnratedLeaf { check, basis })
+}
+
+/// Whether a judge can be asked about this basis: nothing but a rating is missing there, and there is a judge.
+fn may_rate(transaction: &Transaction, basis: &Basis) -> bool {
+    let agent = transaction.session.agents.in_role(Question::Rate);
+    let can_pay = |agent| usage::lacking_for(transaction, Question::Rate, agent).is_none();
+    basis.decides() && agent.is_some_and(can_pay) && leaf_to_rate(transaction, basis).is_some()
+}
+
+/// The limit of usage that leaves too little for a rating, without which nothing goes on.
+pub(super) fn lacks_for_rating(transaction: &Transaction) -> Option<UsageLimit> {
+    unrated(transaction)?;
+    let agent = transaction.session.agents.in_role(Question::Rate)?;
+    usage::lacking_for(transaction, Question::Rate, agent)
+}
+
+fn leaf_to_rate(transaction: &Transaction, basis: &Basis) -> Option<Check> {
+    let check = transaction.state.objective.base_case.as_ref()?;
+    match transaction.evaluator(basis).judge(check) {
+        CheckProgress::Rate(leaf) => Some(leaf.clone()),
+        _ => None,
+    }
 }

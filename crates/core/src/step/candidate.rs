@@ -268,7 +268,7 @@ pub(super) fn integrate(
     let speculation = speculation_of(transaction, intent);
     let active = speculation.as_ref().unwrap_or(&transaction.active);
     let inputs = results::inputs(&transaction.graph, active, &transaction.state, x);
-    let at = transaction.at().to_string();
+    let at = transaction.at.clone();
     let by = transaction
         .task_of(&intent.atom)
         .map_or("worker", |task| if task.spec.action.is_some() { "action" } else { "worker" });

@@ -5,7 +5,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{base_case, law_record, question, transaction::Transaction};
+use super::{base_case, question, transaction::Transaction};
 use crate::{
     event::Event,
     law::{
@@ -57,13 +57,13 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
     let progress = transaction.evaluator(&basis).judge(&check);
     let is_judged = !matches!(progress, CheckProgress::Measure(_));
     let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
-    law_record::empty_if_other(transaction, &check);
+    transaction.empty_law_if_other(&check);
     let known = transaction.state.run.law.as_ref();
     let known = known.and_then(|law| law.point.as_ref());
     if !is_judged || known.is_some_and(|point| point.subject == subject) {
         return false;
     }
-    law_record::note_first_numbers(transaction, &check, &basis);
+    transaction.note_first_numbers(&check, &basis);
     let before = known_point(transaction);
     let failing = failing(transaction, &check, &basis);
     let inputs = inputs(transaction, &check, &basis, &failing);
@@ -74,16 +74,16 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
         subject,
         pass: transaction.state.run.pass,
         rationale: point.rationale.chars().take(RATIONALE_CHARS_MAX).collect(),
-        at: transaction.at().into(),
+        at: transaction.at.clone(),
         ..point
     };
     if let Some(before) = &before {
-        let outcomes = &mut law_record::law_mut(transaction).outcomes;
+        let outcomes = &mut transaction.law().outcomes;
         law::count_outcome(&rules, outcomes, before.directive, point.grad_d);
     }
     keep(transaction, &point);
     tell(transaction, &point);
-    let law = law_record::law_mut(transaction);
+    let law = transaction.law();
     blocks::block(law, &point);
     law.point = Some(point);
     true
@@ -190,7 +190,7 @@ fn share(used: u64, most: u64) -> u32 {
 /// Adds the point to the curve, and keeps the nearest commit.
 fn keep(transaction: &mut Transaction, point: &LawPoint) {
     let (commit, serial) = (transaction.state.run.head.clone(), transaction.state.serial.0);
-    let law = law_record::law_mut(transaction);
+    let law = transaction.law();
     if law.curve.len() >= CURVE_MAX {
         let mut place = 0;
         law.curve.retain(|_| {
@@ -236,14 +236,14 @@ pub(super) fn count(transaction: &mut Transaction, failed: &FailureEntry) {
     }
     let (logical, environmental) = counts_of(failed);
     let pass = transaction.state.run.pass;
-    let law = law_record::law_mut(transaction);
+    let law = transaction.law();
     if law.counted != pass {
         (law.counted, law.logical, law.environmental) = (pass, 0, 0);
     }
     law.logical = law.logical.saturating_add(logical);
     law.environmental = law.environmental.saturating_add(environmental);
     let tried = tried(transaction, failed, pass);
-    let law = law_record::law_mut(transaction);
+    let law = transaction.law();
     law.failed.retain(|one| one.pass == pass);
     law.failed.extend(tried);
     let old = law.failed.len().saturating_sub(BLOCKED_MAX);
@@ -293,13 +293,13 @@ pub(super) fn reached(transaction: &mut Transaction) {
     };
     let rules = LawWeights::OF_PROGRAM;
     let change = law::to_nothing(&point);
-    let outcomes = &mut law_record::law_mut(transaction).outcomes;
+    let outcomes = &mut transaction.law().outcomes;
     law::count_outcome(&rules, outcomes, point.directive, change);
 }
 
 /// A run that a person starts anew may plan again.
 pub(super) fn forget_end(transaction: &mut Transaction) {
     if transaction.state.has_abandoned() {
-        law_record::law_mut(transaction).point = None;
+        transaction.law().point = None;
     }
 }

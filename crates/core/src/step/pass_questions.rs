@@ -157,12 +157,8 @@ fn codes(transaction: &Transaction, said: Option<&PassAnswer>) -> Vec<String> {
 
 /// Whether a task said that it cannot be done.
 fn has_blocked(transaction: &Transaction) -> bool {
-    let is_blocked = |x| {
-        let task = transaction.state.atom(transaction.graph.id(x));
-        let task = task.and_then(|atom| atom.task());
-        task.is_some_and(|task| matches!(task.status, AtomStatus::Invalid(_)))
-    };
-    transaction.graph.tasks().any(is_blocked)
+    let mut tasks = transaction.graph.tasks().filter_map(|x| transaction.task(x));
+    tasks.any(|task| matches!(task.status, AtomStatus::Invalid(_)))
 }
 
 // The kind of task, said anew at the end of a pass that shows it was taken for another (contract §9.26).
@@ -212,7 +208,7 @@ fn take_kind(transaction: &mut Transaction, asked: &Consult, said: KindAnswer) {
     let Some(known) = known(transaction).cloned() else {
         return;
     };
-    let at = transaction.at().to_string();
+    let at = transaction.at.clone();
     let new = profile::record(asked.agent.clone(), at, Ok(said));
     let (history, extra) = (known.history.clone(), known.extra.clone());
     transaction.run().profile = Some(ProfileRecord { history, extra, ..new });

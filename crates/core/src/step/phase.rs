@@ -294,12 +294,8 @@ impl<'d> PhaseUsage<'d> {
 
     /// Whether a person must be asked first: a dropped doubt is never asked about again.
     fn is_in_doubt(&self) -> bool {
-        let transaction = self.transaction;
-        let mut open = transaction.graph.paired(&transaction.state.atoms);
-        open.any(|(x, atom)| {
-            let is_in_doubt = |task: &Task| matches!(task.status, AtomStatus::InDoubt(_));
-            atom.task().is_some_and(is_in_doubt) && transaction.active.is_live(x) && self.holds(x)
-        })
+        let mut live = self.transaction.live_tasks();
+        live.any(|(x, task)| matches!(task.status, AtomStatus::InDoubt(_)) && self.holds(x))
     }
 
     /// Whether a repair could be made now. A repair whose prerequisites may not start any more is not awaited.

@@ -24,12 +24,9 @@ use crate::{
     id::AtomId,
     judging::Issue,
     measure::granted,
-    search::{
-        self,
-        ranking::{self, Round},
-    },
+    search::ranking::{self, Round},
     state::{
-        Atom, EntryKind, FailureClass, Intent, IssueRecord, PlanningStep,
+        Atom, EntryKind, FailureClass, Intent, IssueRecord, PlanningStep, Try,
         record::{PlanEntry, RefineEntry},
     },
     world,
@@ -240,9 +237,7 @@ fn failed_of(transaction: &Transaction, plan: &AtomId) -> Vec<AtomId> {
     let parts = parts.into_iter().flat_map(|one| &one.parts);
     let inside = parts.filter_map(|id| transaction.ix(id));
     let inside = inside.flat_map(|x| transaction.graph.subtree(x));
-    let has_failed = |x: &Ix| {
-        let tries = search::tries(&transaction.state, transaction.graph.id(*x));
-        tries.iter().any(|tried| tried.has_failed())
-    };
+    let has_failed =
+        |x: &Ix| transaction.task(*x).is_some_and(|task| task.tries.iter().any(Try::has_failed));
     inside.filter(has_failed).map(|x| transaction.graph.id(x).clone()).collect()
 }

@@ -196,7 +196,7 @@ pub(super) fn record(
         subject: asked.subject.clone(),
         agent: Some(asked.agent.clone()),
         pass: transaction.state.run.pass,
-        at: transaction.at().into(),
+        at: transaction.at.clone(),
         because: answer.as_ref().err().cloned().unwrap_or_default(),
         codes: Vec::new(),
         answer: answer.ok().flatten(),
@@ -237,7 +237,7 @@ pub(super) fn put(transaction: &mut Transaction, new: Consult) {
     if is_running && transaction.session.provider_wait(&new.agent).is_some() {
         return;
     }
-    let at = transaction.at().into();
+    let at = transaction.at.clone();
     let consult = Consult { id: transaction.run().next_consult(), at, ..new };
     transaction.announce(Event::Consulting {
         consult: consult.id.clone(),

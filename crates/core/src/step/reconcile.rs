@@ -19,12 +19,12 @@ use crate::{
 
 pub(super) fn reconcile_results(transaction: &mut Transaction) {
     set_aside_stale(transaction);
-    let is_all_new = !transaction.is_settled();
+    let is_all_new = !transaction.is_settled;
     if is_all_new {
         park_and_revive(transaction);
     }
     reopen_changed_inputs(transaction, is_all_new);
-    transaction.set_settled();
+    transaction.is_settled = true;
     end_abandoned(transaction);
     statuses(transaction, is_all_new);
 }

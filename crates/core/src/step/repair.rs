@@ -15,8 +15,8 @@ use crate::{
     id::{AtomId, AttemptId, Digest},
     measure,
     state::{
-        Binding, Extra, FailureClass, Intent, Role, SideEffect, Task, Try, TryEnd, Usage,
-        atom::MergeConflict, limits::REPAIRS_MAX, record::InDoubtEntry,
+        Binding, Extra, FailureClass, Intent, Task, Try, TryEnd, atom::MergeConflict,
+        limits::REPAIRS_MAX, record::InDoubtEntry,
     },
 };
 
@@ -83,13 +83,8 @@ pub(super) fn out_of_repairs(
         choices,
         epoch: transaction.state.run.epoch,
         n,
-        effect: SideEffect::Tree,
-        base: None,
-        role: Role::Worker,
-        agent: None,
-        reserved: Usage::default(),
-        at: transaction.at().to_string(),
-        extra: Extra::default(),
+        at: transaction.at.clone(),
+        ..Intent::default()
     };
     let reason = format!("no repair is left of {most}, and {}", in_words(cause));
     let failure = Failure::without_attempt(FailureClass::Environmental, reason);

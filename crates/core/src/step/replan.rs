@@ -50,7 +50,7 @@ pub(super) fn grant(transaction: &mut Transaction) {
     } else {
         known.map(ChangeGrant::anew)
     };
-    transaction.count_anew();
+    transaction.counts_anew = true;
     transaction.run().grant = grant;
 }
 

@@ -51,14 +51,14 @@ pub(super) fn finish(
     let evidence = evidence(transaction);
     let ending = EndingFacts {
         reason: Some(reason),
-        ended: Some(transaction.at().into()),
+        ended: Some(transaction.at.clone()),
         summary: summary(transaction, status, reason, &evidence),
         loss: account::loss(transaction, status == RunStatus::Completed),
         missing: super::phase::dropped(transaction),
         unsteady: core::mem::take(&mut transaction.session.unsteady),
         ..of_cause(transaction, reason)
     };
-    let judged = JudgedLeaves { at: transaction.at().into(), evidence, extra: Extra::default() };
+    let judged = JudgedLeaves { at: transaction.at.clone(), evidence, extra: Extra::default() };
     let summary = ending.summary.clone();
     question::drop_it(transaction);
     let run = transaction.run();
@@ -257,13 +257,8 @@ fn summary(
             format!("{why}; {work}")
         }
         (RunStatus::Stopped, _) => {
-            let why = transaction
-                .state
-                .control
-                .stop_reason
-                .as_ref()
-                .map(|why| format!(" ({why})"))
-                .unwrap_or_default();
+            let why = transaction.state.control.stop_reason.as_ref();
+            let why = why.map_or_else(String::new, |why| format!(" ({why})"));
             format!("stopped on request{why}; {work}")
         }
         (_, Reason::NoChoice) => no_choice(transaction, evidence, &work),

@@ -35,7 +35,7 @@ pub(super) fn started(
 ) {
     // A loop that died left it running.
     let is_another = transaction.state.run.status != RunStatus::Running;
-    transaction.count_anew();
+    transaction.counts_anew = true;
     retire_old_request(transaction, &run);
     forget_environmental_failures(transaction);
     for (id, used) in &left.used {
@@ -190,7 +190,7 @@ pub(super) fn asked(
 ) -> Result<(), Refusal> {
     let kind = request.kind;
     let control = control_with(&transaction.state, request, reason.clone())?;
-    transaction.leave_to_loop();
+    transaction.is_loop = false;
     transaction.announce(Event::Requested { request: kind, reason });
     *transaction.control() = control;
     Ok(())

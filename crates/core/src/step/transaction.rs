@@ -64,23 +64,23 @@ pub(super) struct Transaction {
     touched: ChangeSet,
     events: Vec<Event>,
     /// Whether the loop itself takes the step and may dispatch and end; false for a request of another process.
-    is_loop: bool,
+    pub(super) is_loop: bool,
     /// Whether it goes on from a step that no commit holds yet, and shares the serial of that step.
     goes_on: bool,
-    /// Whether the measure counts anew from here: a correction, or a new run.
-    counts_anew: bool,
+    /// Whether the measure counts anew from here: attempts are given back, a correction, or a new run.
+    pub(super) counts_anew: bool,
     /// Whether atoms were added, so that the graph's derived values are computed anew.
     is_rebuilt: bool,
-    /// Whether results may be those of another selection.
-    is_settled: bool,
+    /// Whether the results are those of the selection in force.
+    pub(super) is_settled: bool,
     dirty_tasks: Arc<BTreeSet<AtomId>>,
     /// Tasks that were bound in this step: results made from them may need to be made from another result now.
     rebound: BTreeSet<Ix>,
     solved: OnceCell<Arc<AtomVec<bool>>>,
     speculations: OnceCell<Arc<Vec<Speculation>>>,
     is_line_settled: OnceCell<bool>,
-    at: String,
-    now: UnixMillis,
+    pub(super) at: String,
+    pub(super) now: UnixMillis,
 }
 
 impl Deref for Transaction {
@@ -126,30 +126,6 @@ impl Transaction {
         self.facts.state.serial = before.state.serial;
         self.goes_on = true;
         self
-    }
-
-    /// Whether the loop itself takes the step.
-    pub(super) fn is_loop(&self) -> bool {
-        self.is_loop
-    }
-
-    /// Leaves starting and ending to the loop: another process takes this step.
-    pub(super) fn leave_to_loop(&mut self) {
-        self.is_loop = false;
-    }
-
-    /// The measure counts anew from this commit: attempts are given back, and nothing starts any more.
-    pub(super) fn count_anew(&mut self) {
-        self.counts_anew = true;
-    }
-
-    pub(super) fn is_settled(&self) -> bool {
-        self.is_settled
-    }
-
-    /// Records that the results are those of the selection in force.
-    pub(super) fn set_settled(&mut self) {
-        self.is_settled = true;
     }
 
     pub(super) fn take_rebound(&mut self) -> BTreeSet<Ix> {

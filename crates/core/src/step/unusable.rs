@@ -83,5 +83,5 @@ fn give_back(transaction: &mut Transaction, intent: &Intent) {
         task.status = AtomStatus::Pending;
     }
     repair::give_back(transaction, intent);
-    transaction.count_anew();
+    transaction.counts_anew = true;
 }

@@ -9,7 +9,7 @@ use crate::{
         AtomVec, Ix,
         active::{self, Selection},
     },
-    id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, Digest, TreeId},
     law::distance::{self, SeenBefore},
     search::ranking,
     state::{
@@ -34,10 +34,6 @@ impl Transaction {
         written_ms.saturating_add(self.session.unwritten_ms)
     }
 
-    pub(crate) fn now(&self) -> UnixMillis {
-        self.now
-    }
-
     /// Whether nothing happens until a provider takes more, or a person has made up their mind about a change: then no
     /// active time passes.
     pub(crate) fn only_waits(&self) -> bool {
@@ -48,10 +44,6 @@ impl Transaction {
             && self.state.run.in_flight.is_empty()
             && self.session.base_target.is_none()
             && self.is_line_settled()
-    }
-
-    pub(crate) fn at(&self) -> &str {
-        &self.at
     }
 
     /// The description of an atom, else its id.
@@ -77,6 +69,13 @@ impl Transaction {
         }
         let ids = self.dirty_tasks.union(&self.touched.atoms);
         ids.filter_map(|id| Some((self.graph.ix(id)?, self.task_of(id)?))).collect()
+    }
+
+    /// The open tasks that are live.
+    pub(crate) fn live_tasks(&self) -> impl Iterator<Item = (Ix, &Task)> {
+        let open = self.graph.paired(&self.state.atoms);
+        let live = open.filter(|(x, _)| self.active.is_live(*x));
+        live.filter_map(|(x, atom)| Some((x, atom.task()?)))
     }
 
     /// Whether the task has failed in the context in force.
