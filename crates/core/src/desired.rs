@@ -11,7 +11,7 @@ use crate::{
     verdict::{Basis, CheckProgress, Verdict},
     wording,
     world::{
-        AttemptProgress, Session, World,
+        AttemptProgress, Session, World, results,
         speculation::{self, BaseProgress},
     },
 };
@@ -189,26 +189,19 @@ fn judge_attempt(
 }
 
 fn rebuild(world: &World, desired: &mut DesiredWork) {
-    let run = &world.state.run;
-    let Some(start) = &run.started_from else {
-        return;
-    };
     if world.is_line_settled() {
         return;
     }
     let wanted = world.line_wanted();
-    let same = wanted.iter().zip(run.line.iter()).take_while(|(wanted, is)| wanted == is).count();
-    let (stays, keep) = wanted.split_at(same);
-    let from = stays.last().map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
-    desired.effects.push((
-        WorkKey::Rebuild(start.commit.clone(), names(&wanted)),
-        Work::Rebuild {
-            start: start.commit.clone(),
-            from,
-            stays: stays.to_vec(),
-            keep: keep.to_vec(),
-        },
-    ));
+    let start = world.state.run.started_from.as_ref();
+    let split = start.zip(results::split_line(&world.state, &wanted));
+    if let Some((start, (from, stays, keep))) = split {
+        let start = start.commit.clone();
+        desired.effects.push((
+            WorkKey::Rebuild(start.clone(), names(&wanted)),
+            Work::Rebuild { start, from, stays: stays.to_vec(), keep: keep.to_vec() },
+        ));
+    }
 }
 
 fn names(line: &[ResultCommit]) -> Vec<(AtomId, CommitId)> {

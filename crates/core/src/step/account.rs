@@ -8,8 +8,7 @@ use alloc::{format, string::String, vec::Vec};
 use super::{base_case, law_point, remedies, transaction::Transaction};
 use crate::{
     id::AtomId,
-    law::{self, LawInputs},
-    memory,
+    law, memory,
     state::{
         AtomStatus, Binding, Extra, JudgedBy, JudgingRecord, Question, Reason, RunStatus, State,
         Task, Try, TryEnd,
@@ -26,34 +25,20 @@ use crate::{
 pub(super) fn loss(transaction: &Transaction, is_completed: bool) -> Option<Loss> {
     let check = transaction.state.objective.base_case.as_ref()?;
     let basis = base_case::result_basis(transaction)?;
-    let failing = law_point::failing(transaction, check, &basis);
-    let inputs = law_point::inputs(transaction, check, &basis, &failing);
-    let inputs = match is_completed {
+    let (mut inputs, _) = law_point::inputs(transaction, check, &basis);
+    if is_completed {
         // In place, what was measured may be out of date by now.
-        true => LawInputs { distance: 0, ..inputs },
-        false => inputs,
-    };
-    let inputs = match law_point::is_for_somebody(transaction) {
-        true => inputs,
-        // Without a planner nothing counted the failures while they came.
-        false => with_failures(&transaction.state, inputs),
-    };
-    Some(law::loss_of(&LawWeights::OF_PROGRAM, &inputs))
-}
-
-fn with_failures(state: &State, inputs: LawInputs) -> LawInputs {
-    let failures = state.failures();
-    let counts = failures.map(|(_, failed)| law_point::counts_of(failed));
-    let of_failures = |(logical, environmental): (u64, u64), (more, others): (u64, u64)| {
-        let logical = logical.saturating_add(more);
-        (logical, environmental.saturating_add(others))
-    };
-    let (logical, environmental) = counts.fold((0, 0), of_failures);
-    LawInputs {
-        logical: inputs.logical.saturating_add(logical),
-        environmental: inputs.environmental.saturating_add(environmental),
-        ..inputs
+        inputs.distance = 0;
     }
+    if !law_point::is_for_somebody(transaction) {
+        // Without a planner nothing counted the failures while they came.
+        for (_, failed) in transaction.state.failures() {
+            let (logical, environmental) = law_point::counts_of(failed);
+            inputs.logical = inputs.logical.saturating_add(logical);
+            inputs.environmental = inputs.environmental.saturating_add(environmental);
+        }
+    }
+    Some(law::loss_of(&LawWeights::OF_PROGRAM, &inputs))
 }
 
 /// The change of the loss since the last point.

@@ -29,7 +29,8 @@ use crate::{
 const ROUNDS_MAX: usize = 100;
 
 pub(super) fn advance(transaction: &mut Transaction) {
-    if judgement::judge(&requests(transaction)) == Judgement::AwaitChange {
+    let awaits_change = transaction.state.run.status == RunStatus::Redirecting;
+    if awaits_change && !transaction.state.control.stop_requested {
         return;
     }
     replan::grant(transaction);
@@ -197,26 +198,18 @@ fn without_selection(transaction: &mut Transaction) -> DeadEndFacts {
     facts
 }
 
-/// The facts that requests make, without those of the work.
-fn requests(transaction: &Transaction) -> RunFacts {
+fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
     let control = &transaction.state.control;
     let awaits_change = transaction.state.run.status == RunStatus::Redirecting;
     RunFacts {
         redirect: control.redirect_requested && !awaits_change,
         stop: control.stop_requested,
         awaits_change,
-        ..RunFacts::default()
-    }
-}
-
-fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
-    RunFacts {
         base_case_holds: base_case::base_verdict(transaction) == Some(Verdict::Pass)
             && base_case::may_complete(transaction),
         unavailable: transaction.session.unavailable.is_some(),
         hard_budget: hard_budget(transaction),
         nothing_left: if is_blocked { None } else { nothing_left(transaction) },
-        ..requests(transaction)
     }
 }
 

@@ -210,13 +210,7 @@ pub(super) fn mark_tasks(transaction: &mut Transaction, marks: Vec<(AtomId, Atte
     let marks: Vec<_> = marks.into_iter().filter(|(id, _)| is_task(id)).collect();
     for (id, mark) in marks {
         let set = |task: &mut Task| task.attention = Some(mark.clone());
-        if transaction.state.bindings.contains_key(&id) {
-            transaction.change_binding(&id, |binding| {
-                alloc::sync::Arc::make_mut(&mut binding.of).task_mut().map(set);
-            });
-        } else {
-            transaction.task_mut(&id).map(set);
-        }
+        transaction.change_work(&id, set);
         transaction.announce(Event::Attention {
             atom: id,
             cause: mark.because,

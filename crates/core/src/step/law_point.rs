@@ -65,10 +65,9 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
     }
     transaction.note_first_numbers(&check, &basis);
     let before = known_point(transaction);
-    let failing = failing(transaction, &check, &basis);
-    let inputs = inputs(transaction, &check, &basis, &failing);
+    let (inputs, failing) = inputs(transaction, &check, &basis);
     let rules = LawWeights::OF_PROGRAM;
-    let criterion = failing.titles.first().cloned().unwrap_or_default();
+    let criterion = failing.into_iter().next().unwrap_or_default();
     let point = law::point(&rules, &inputs, before.as_ref(), criterion);
     let point = LawPoint {
         subject,
@@ -100,16 +99,16 @@ fn known_point(transaction: &Transaction) -> Option<LawPoint> {
     transaction.state.run.law.as_ref()?.point.clone()
 }
 
-/// The leaves of the base case that do not hold.
-pub(super) struct FailingLeaves {
-    titles: Vec<String>,
-    logical: u64,
-    environmental: u64,
-}
-
-pub(super) fn failing(transaction: &Transaction, check: &Check, basis: &Basis) -> FailingLeaves {
-    let mut failing = FailingLeaves { titles: Vec::new(), logical: 0, environmental: 0 };
-    let mut has_failed = false;
+/// What a point is computed from, and the titles of the leaves of the base case that do not hold.
+pub(super) fn inputs(
+    transaction: &Transaction,
+    check: &Check,
+    basis: &Basis,
+) -> (LawInputs, Vec<String>) {
+    let (state, empty) = (&transaction.state, LawRecord::default());
+    let law = state.run.law.as_ref().unwrap_or(&empty);
+    let of_pass = |count: u64| if law.counted == state.run.pass { count } else { 0 };
+    let (mut titles, mut has_failed) = (Vec::new(), false);
     let evaluator = transaction.evaluator(basis);
     for leaf in check.leaves() {
         let seen = evaluator.cache.get(&leaf.key(), basis).map(|seen| seen.verdict);
@@ -119,34 +118,18 @@ pub(super) fn failing(transaction: &Transaction, check: &Check, basis: &Basis) -
             Some(Verdict::Fail) => has_failed = true,
             Some(Verdict::Unknown) | None => {}
         }
-        failing.titles.push(leaf.title());
+        titles.push(leaf.title());
     }
     // Together they are one failure: many leaves would outweigh whatever the attempts tell.
-    match (has_failed, failing.titles.is_empty()) {
-        (true, _) => failing.logical = 1,
-        (false, false) => failing.environmental = 1,
-        (false, true) => {}
-    }
-    failing
-}
-
-pub(super) fn inputs(
-    transaction: &Transaction,
-    check: &Check,
-    basis: &Basis,
-    failing: &FailingLeaves,
-) -> LawInputs {
-    let (state, empty) = (&transaction.state, LawRecord::default());
-    let law = state.run.law.as_ref().unwrap_or(&empty);
-    let of_pass = |count: u64| if law.counted == state.run.pass { count } else { 0 };
-    let distance = transaction.distance(check, basis).0;
-    LawInputs {
-        distance,
-        logical: of_pass(law.logical).saturating_add(failing.logical),
-        environmental: of_pass(law.environmental).saturating_add(failing.environmental),
+    let is_hindered = !has_failed && !titles.is_empty();
+    let inputs = LawInputs {
+        distance: transaction.distance(check, basis).0,
+        logical: of_pass(law.logical).saturating_add(u64::from(has_failed)),
+        environmental: of_pass(law.environmental).saturating_add(u64::from(is_hindered)),
         changes: changes(transaction),
         budgets: budgets(transaction),
-    }
+    };
+    (inputs, titles)
 }
 
 /// The used share of the changes of the plan.

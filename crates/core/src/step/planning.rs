@@ -94,8 +94,7 @@ fn materialise(
     let ids = fragment.parts.clone();
     let parts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let count = atoms.len();
-    let x = transaction.ix(&intent.atom);
-    let is_in_force = x.and_then(|x| transaction.active.context(x)) == Some(&intent.context);
+    let is_in_force = transaction.is_in_force(&intent.atom, &intent.context);
     let digest = fragment.digest.clone();
     let differs = difference_from_last(transaction, &intent.atom, &atoms);
     transaction.add_atoms(atoms);

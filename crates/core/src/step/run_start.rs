@@ -297,14 +297,7 @@ fn forget_parked(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
     });
     let holders: Vec<AtomId> = holders.map(|(id, _)| id.clone()).collect();
     for id in holders {
-        if let Some(task) = transaction.task_mut(&id) {
-            forget(task, gone);
-        }
-        transaction.change_binding(&id, |binding| {
-            if let Some(task) = Arc::make_mut(&mut binding.of).task_mut() {
-                forget(task, gone);
-            }
-        });
+        transaction.change_work(&id, |task| forget(task, gone));
         transaction.announce(Event::Forgotten { atom: id });
     }
 }

@@ -310,17 +310,15 @@ impl Transaction {
     /// Measures what can still be tried. Only touched records are counted, for all else is as it was.
     fn measure(&self, before: &World) -> Result<Measure, Refusal> {
         let after = &self.facts;
-        if self.counts_anew {
-            return Ok(Measure::of(after));
-        }
-        if self.is_rebuilt {
-            let measure = Measure::of(after);
+        let measure = if self.counts_anew || self.is_rebuilt {
+            Measure::of(after)
+        } else {
+            let touched = self.touched.atoms.union(&self.touched.bindings);
+            before.measure.moved(&before.facts, after, touched)
+        };
+        if !self.counts_anew {
             hold(&before.measure, &measure)?;
-            return Ok(measure);
         }
-        let touched: BTreeSet<&AtomId> = self.touched.atoms.union(&self.touched.bindings).collect();
-        let measure = before.measure.moved(&before.facts, after, touched.into_iter());
-        hold(&before.measure, &measure)?;
         Ok(measure)
     }
 

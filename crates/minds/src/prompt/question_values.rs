@@ -98,9 +98,7 @@ impl<'a> AskedQuestion<'a> {
             judged: consult
                 .filter(|_| question == Question::Plan)
                 .and_then(|one| unjudged::find(graph, state, &one.subject)),
-            phase: phase.and_then(|(plan, subject)| {
-                long_phase::find(graph, &world.active, state, plan, subject)
-            }),
+            phase: phase.and_then(|(plan, subject)| long_phase::find(world, plan, subject)),
             leaf: consult.and_then(|one| {
                 let check = answer_forms::rated_leaf(state, one)?;
                 match check.leaf()? {

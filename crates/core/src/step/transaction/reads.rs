@@ -9,7 +9,7 @@ use crate::{
         AtomVec, Ix,
         active::{self, Selection},
     },
-    id::{AtomId, AttemptId, CommitId, Digest, TreeId},
+    id::{AtomId, AttemptId, CommitId, TreeId},
     law::distance::{self, SeenBefore},
     search::ranking,
     state::{
@@ -80,15 +80,15 @@ impl Transaction {
 
     /// Whether the task has failed in the context in force.
     pub(crate) fn has_failed(&self, x: Ix, task: &Task) -> bool {
-        self.is_in_force(x, task, Try::has_failed)
+        self.is_so_in_force(x, task, Try::has_failed)
     }
 
     /// Whether the task rests in the context in force.
     pub(crate) fn is_resting(&self, x: Ix, task: &Task) -> bool {
-        self.is_in_force(x, task, Try::is_resting)
+        self.is_so_in_force(x, task, Try::is_resting)
     }
 
-    fn is_in_force(&self, x: Ix, task: &Task, is_so: fn(&Try) -> bool) -> bool {
+    fn is_so_in_force(&self, x: Ix, task: &Task, is_so: fn(&Try) -> bool) -> bool {
         let (graph, active) = (&self.graph, &self.active);
         let context = active.context(x).filter(|_| active.is_leaf(graph, x));
         let tried = context.and_then(|context| task.tried(context));
@@ -211,12 +211,6 @@ impl Transaction {
         let is_leaf = self.active.is_leaf(graph, x);
         let context = context.filter(|_| is_leaf);
         context.is_some_and(|context| ranking::is_undecided(&self.state, graph.id(x), context))
-    }
-
-    /// Whether an attempt there would make a result again.
-    pub(crate) fn is_repair(&self, atom: &AtomId, context: &Digest) -> bool {
-        let tried = self.task_of(atom).and_then(|task| task.tried(context));
-        tried.is_some_and(|tried| tried.repairs > 0)
     }
 
     /// Whether the attempt finishes although the run is about to end.
