@@ -8,10 +8,10 @@ use crate::{
     event::{Merge, Outcome, Product, Scope},
     id::{AtomId, AttemptId, CommitId, ConsultId, Epoch},
     state::{Check, Consult, Intent, ResultCommit, RunStatus},
-    verdict::{Basis, CheckProgress, Evaluator, Verdict},
+    verdict::{Basis, CheckProgress, Verdict},
     wording,
     world::{
-        AttemptProgress, Session, World,
+        AttemptProgress, Session, World, results,
         speculation::{self, BaseProgress},
     },
 };
@@ -116,8 +116,7 @@ fn learn(world: &World, session: &Session, desired: &mut DesiredWork) {
 
 fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut DesiredWork) {
     let landing_context = world.landing_context(session);
-    let serial = world.state.serial.0;
-    let next = speculation::next_to_land(&landing_context, serial).map(|intent| &intent.id);
+    let next = speculation::next_to_land(&landing_context).map(|intent| &intent.id);
     let (in_force, speculative) = speculation::by_force(&landing_context);
     for intent in in_force.into_iter().chain(speculative) {
         let Some(progress) = session.progress.get(&intent.id) else {
@@ -129,7 +128,7 @@ fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut Desired
         let Some(head) = head.filter(|_| next == Some(&intent.id)) else {
             continue;
         };
-        let seen = speculation::of_candidate(&landing_context, intent, serial);
+        let seen = speculation::of_candidate(&landing_context, intent);
         match (progress, seen) {
             (AttemptProgress::Merged { merge, onto, outcome }, Some((basis, seen))) => {
                 let has_held = seen == CheckProgress::Decided(Verdict::Pass);
@@ -190,26 +189,19 @@ fn judge_attempt(
 }
 
 fn rebuild(world: &World, desired: &mut DesiredWork) {
-    let run = &world.state.run;
-    let Some(start) = &run.started_from else {
-        return;
-    };
     if world.is_line_settled() {
         return;
     }
     let wanted = world.line_wanted();
-    let same = wanted.iter().zip(run.line.iter()).take_while(|(wanted, is)| wanted == is).count();
-    let (stays, keep) = wanted.split_at(same);
-    let from = stays.last().map_or_else(|| start.commit.clone(), |placed| placed.commit.clone());
-    desired.effects.push((
-        WorkKey::Rebuild(start.commit.clone(), names(&wanted)),
-        Work::Rebuild {
-            start: start.commit.clone(),
-            from,
-            stays: stays.to_vec(),
-            keep: keep.to_vec(),
-        },
-    ));
+    let start = world.state.run.started_from.as_ref();
+    let split = start.zip(results::split_line(&world.state, &wanted));
+    if let Some((start, (from, stays, keep))) = split {
+        let start = start.commit.clone();
+        desired.effects.push((
+            WorkKey::Rebuild(start.clone(), names(&wanted)),
+            Work::Rebuild { start, from, stays: stays.to_vec(), keep: keep.to_vec() },
+        ));
+    }
 }
 
 fn names(line: &[ResultCommit]) -> Vec<(AtomId, CommitId)> {
@@ -316,13 +308,5 @@ pub fn next_leaf<'c>(
     check: &'c Check,
     basis: &Basis,
 ) -> Option<&'c Check> {
-    let again_max = world.state.objective.constraints.max_transient();
-    let evaluator = Evaluator {
-        cache: &session.evidence,
-        basis,
-        corrections: &world.state.corrections,
-        ratings: &world.state.run.ratings,
-        again_max,
-    };
-    evaluator.next_leaf(check)
+    session.evaluator(&world.state, basis).next_leaf(check)
 }

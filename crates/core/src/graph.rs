@@ -192,6 +192,11 @@ impl Graph {
         self.index.get(id).copied()
     }
 
+    /// A group and a choice by their ids.
+    pub fn pair(&self, group: &AtomId, choice: &AtomId) -> Option<(Ix, Ix)> {
+        Some((self.ix(group)?, self.ix(choice)?))
+    }
+
     pub fn vertex(&self, x: Ix) -> &Vertex {
         &self.vertices[x]
     }
@@ -241,6 +246,20 @@ impl Graph {
         self.above(x).filter_map(move |above| {
             let part = core::mem::replace(&mut below, above);
             Some((above, self.phase_of(above, part)?, part))
+        })
+    }
+
+    /// The choices that an atom is inside of, the innermost first: each group and planning step with its choice, or the
+    /// first part of the fragment.
+    pub fn choices_above(&self, x: Ix) -> impl Iterator<Item = (Ix, Ix)> {
+        let mut below = x;
+        self.above(x).filter_map(move |above| {
+            let part = core::mem::replace(&mut below, above);
+            match self.vertices[above].kind {
+                NodeKind::Any => Some((above, part)),
+                NodeKind::Plan => Some((above, self.phase_of(above, part)?.first())),
+                NodeKind::Task | NodeKind::All => None,
+            }
         })
     }
 

@@ -11,11 +11,14 @@ pub mod distance;
 use alloc::{format, string::String};
 use core::cmp::Ordering;
 
-use crate::state::{
-    check::Thousandths,
-    law::{
-        Directive, DirectiveOutcome, FailureMix, Gradient, LawPoint, LawWeights, Loss,
-        SignedThousandths,
+use crate::{
+    id::Digest,
+    state::{
+        check::Thousandths,
+        law::{
+            Directive, DirectiveOutcome, FailureMix, Gradient, LawPoint, LawWeights, Loss,
+            SignedThousandths,
+        },
     },
 };
 
@@ -36,59 +39,64 @@ pub struct LawInputs {
     pub budgets: Option<u32>,
 }
 
-/// The numbers of a point, and what follows from them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LawNumbers {
-    pub loss: Loss,
-    pub grad_d: SignedThousandths,
-    pub grad_l: SignedThousandths,
-    pub gradient: Gradient,
-    pub class: FailureMix,
-    pub directive: Directive,
+/// A point that follows another, or none; of which plan and when, its caller says.
+pub fn point(
+    rules: &LawWeights,
+    inputs: &LawInputs,
+    before: Option<&LawPoint>,
+    failed_criterion: String,
+) -> LawPoint {
+    let loss = loss_of(rules, inputs);
+    let (Thousandths(d), Thousandths(p)) = (loss.d, loss.p);
+    let difference = |now: Thousandths, before: Option<Thousandths>| {
+        before.map_or(0, |before| i64::from(now.0) - i64::from(before.0))
+    };
+    let grad_d = difference(loss.d, before.map(|before| before.loss.d));
+    let grad_l = difference(loss.l, before.map(|before| before.loss.l));
+    let gradient = gradient(rules, d, grad_d);
+    let failure_class = match p.cmp(&rules.rho.0) {
+        Ordering::Greater => FailureMix::Logical,
+        Ordering::Less => FailureMix::Environmental,
+        Ordering::Equal => FailureMix::Mixed,
+    };
+    let mut point = LawPoint {
+        subject: Digest::default(),
+        pass: 0,
+        grad_d: signed(grad_d),
+        grad_l: signed(grad_l),
+        gradient,
+        directive: directive(rules, d, p, loss.omega.0, gradient),
+        prev_directive: before.map(|before| before.directive),
+        failed_criterion,
+        failure_class,
+        rationale: String::new(),
+        at: String::new(),
+        loss,
+        extra: Default::default(),
+    };
+    point.rationale = rationale(rules, &point);
+    point
 }
 
-/// The numbers of a point that follows another, or none.
-pub fn numbers(rules: &LawWeights, inputs: &LawInputs, before: Option<&LawPoint>) -> LawNumbers {
+/// The numbers of a tree, where no directive is given.
+pub fn loss_of(rules: &LawWeights, inputs: &LawInputs) -> Loss {
     let d = inputs.distance.min(ONE);
     let all = u128::from(inputs.logical) + u128::from(inputs.environmental);
     let share = (u128::from(inputs.logical) * u128::from(ONE)).checked_div(all);
     let p = u32::try_from(share.unwrap_or_default()).unwrap_or(ONE);
     let omega = omega(rules, inputs);
-    let l = loss(rules, d, p, omega);
-    let difference = |now: u32, before: Option<Thousandths>| {
-        before.map_or(0, |before| i64::from(now) - i64::from(before.0))
-    };
-    let grad_d = difference(d, before.map(|before| before.loss.d));
-    let gradient = gradient(rules, d, grad_d);
-    let class = match p.cmp(&rules.rho.0) {
-        Ordering::Greater => FailureMix::Logical,
-        Ordering::Less => FailureMix::Environmental,
-        Ordering::Equal => FailureMix::Mixed,
-    };
-    LawNumbers {
-        loss: Loss {
-            d: Thousandths(d),
-            p: Thousandths(p),
-            omega: Thousandths(omega),
-            l: Thousandths(l),
-            extra: Default::default(),
-        },
-        grad_d: signed(grad_d),
-        grad_l: signed(difference(l, before.map(|before| before.loss.l))),
-        gradient,
-        class,
-        directive: directive(rules, d, p, omega, gradient),
+    Loss {
+        d: Thousandths(d),
+        p: Thousandths(p),
+        omega: Thousandths(omega),
+        l: Thousandths(loss(rules, d, p, omega)),
+        extra: Default::default(),
     }
 }
 
 /// The change of the distance from a point to a base case that holds.
 pub fn to_nothing(point: &LawPoint) -> SignedThousandths {
     signed(-i64::from(point.loss.d.0))
-}
-
-/// The numbers of a tree beside a point, where no directive is given.
-pub fn loss_of(rules: &LawWeights, inputs: &LawInputs) -> Loss {
-    numbers(rules, inputs, None).loss
 }
 
 fn signed(value: i64) -> SignedThousandths {
@@ -161,9 +169,9 @@ pub fn meaning(directive: Directive) -> &'static str {
 }
 
 /// Why a directive was given.
-pub fn rationale(rules: &LawWeights, numbers: &LawNumbers, is_first: bool, failed: &str) -> String {
-    let Loss { d, omega, .. } = &numbers.loss;
-    let why = match numbers.directive {
+fn rationale(rules: &LawWeights, point: &LawPoint) -> String {
+    let (Loss { d, omega, .. }, failed) = (&point.loss, &point.failed_criterion);
+    let why = match point.directive {
         Directive::Abandon => {
             let limit = rules.abandon_omega.text();
             format!("{} of changes and budgets is used up, the limit is {limit}", omega.text())
@@ -172,12 +180,13 @@ pub fn rationale(rules: &LawWeights, numbers: &LawNumbers, is_first: bool, faile
             format!("the result is near: {} of the base case lacks", d.text())
         }
         _ => {
-            let failures = match numbers.class {
+            let failures = match point.failure_class {
                 FailureMix::Logical => "the work was wrong more often than hindered",
                 FailureMix::Environmental => "the work was hindered more often than wrong",
                 FailureMix::Mixed => "the work was wrong as often as hindered",
             };
-            let gradient = match numbers.gradient {
+            let is_first = point.prev_directive.is_none();
+            let gradient = match point.gradient {
                 Gradient::Improving => "the result came nearer",
                 Gradient::Worsening => "the result is farther off than before",
                 Gradient::Plateau | Gradient::Stable if is_first => "nothing to compare with yet",
@@ -189,6 +198,11 @@ pub fn rationale(rules: &LawWeights, numbers: &LawNumbers, is_first: bool, faile
     if failed.is_empty() { why } else { format!("{why}; it fails: {failed}") }
 }
 
+/// Whether the distance fell by as much as counts.
+pub fn fell(rules: &LawWeights, grad_d: SignedThousandths) -> bool {
+    grad_d.0 < 0 && i64::from(-grad_d.0) >= i64::from(rules.epsilon.0)
+}
+
 /// Counts what followed a directive: a fall of the distance that counts, or none.
 pub fn count_outcome(
     rules: &LawWeights,
@@ -196,8 +210,7 @@ pub fn count_outcome(
     before: Directive,
     grad_d: SignedThousandths,
 ) {
-    let least = i64::from(rules.epsilon.0);
-    let fell = grad_d.0 < 0 && i64::from(-grad_d.0) >= least;
+    let fell = fell(rules, grad_d);
     let known = outcomes.iter_mut().find(|one| one.directive == before);
     match known {
         Some(one) => {
@@ -272,7 +285,7 @@ mod tests {
         ] {
             let inputs = LawInputs { changes: omega, ..inputs(now, logical, environmental) };
             let before = before.map(point);
-            let told = numbers(&rules(), &inputs, before.as_ref());
+            let told = super::point(&rules(), &inputs, before.as_ref(), String::new());
             assert_eq!(told.directive, wanted, "{before:?} {now} {logical} {omega}");
         }
     }
@@ -298,7 +311,8 @@ mod tests {
                             };
                             let inputs =
                                 LawInputs { distance, logical, environmental: 1, changes, budgets };
-                            let told = numbers(&rules, &inputs, Some(&point(500)));
+                            let before = point(500);
+                            let told = super::point(&rules, &inputs, Some(&before), String::new());
                             let all = [told.loss.d, told.loss.p, told.loss.omega, told.loss.l];
                             assert!(all.iter().all(|one| one.0 <= ONE), "{inputs:?}");
                             assert!(told.grad_d.0.abs() <= 1_000 && told.grad_l.0.abs() <= 1_000);
@@ -319,8 +333,8 @@ mod tests {
             budgets: Some(300),
         };
         // 0.6 · 0.4 + 0.3 · 0.7 · 0.666 + 0.4 · 0.3 = 0.4999
-        let told = numbers(&rules(), &inputs, None);
+        let told = super::point(&rules(), &inputs, None, String::new());
         assert_eq!((told.loss.p.0, told.loss.omega.0, told.loss.l.0), (666, 300, 500));
-        assert_eq!(told.class, FailureMix::Logical);
+        assert_eq!(told.failure_class, FailureMix::Logical);
     }
 }

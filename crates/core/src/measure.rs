@@ -154,7 +154,7 @@ impl RunBound {
             let granted = granted_left(seen, x);
             repairs += repairs_left(seen, x) + &granted * REPAIRS_MAX;
             interruptions += granted * INTERRUPTIONS_MAX;
-            let used = task_of(seen, x).map_or(INTERRUPTIONS_MAX, |task| task.interruptions);
+            let used = seen.task(x).map_or(INTERRUPTIONS_MAX, |task| task.interruptions);
             interruptions += INTERRUPTIONS_MAX.saturating_sub(used);
         }
         let granted = granted::of(&seen.state);
@@ -232,13 +232,9 @@ fn may_put_in_short(state: &State) -> bool {
         && (is_chosen || atoms.any(|atom| atom.wants_phases_in_short(constraints)))
 }
 
-fn task_of(seen: &Facts, x: Ix) -> Option<&Task> {
-    seen.state.atom(seen.graph.id(x))?.task()
-}
-
 /// The sum over all contexts that a task can see; a context that failed for good gets no repairs.
 fn repairs_left(seen: &Facts, x: Ix) -> BigUint {
-    let Some(task) = task_of(seen, x) else { return BigUint::ZERO };
+    let Some(task) = seen.task(x) else { return BigUint::ZERO };
     let most = REPAIRS_MAX;
     let is_valid = |tried: &&Try| seen.valid_contexts.contains(&(x, tried.context.clone()));
     let gone = task.tries.iter().filter(is_valid).map(|tried| {
@@ -280,19 +276,14 @@ fn turns_left(seen: &Facts, measure: &Measure) -> BigUint {
 /// Maximum of tasks that are live at the same time.
 fn live_at_once(seen: &Facts) -> BigUint {
     let constraints = &seen.state.objective.constraints;
-    let of = |x: Ix| {
-        let atom = seen.state.atom(seen.graph.id(x));
-        let plan = atom.and_then(|atom| atom.plan());
-        plan.map_or(1, |plan| u64::from(plan.grant(constraints).atoms) + 1)
-    };
+    let of = |x: Ix| seen.plan(x).map_or(1, |plan| u64::from(plan.grant(constraints).atoms) + 1);
     let may_come = granted::tasks_left(&seen.graph, &seen.state);
     BigUint::from(seen.graph.tasks().map(of).sum::<u64>() + may_come)
 }
 
 /// The tasks that a planning step may still add, each in every context that it can see.
 fn granted_left(seen: &Facts, x: Ix) -> BigUint {
-    let plan = seen.state.atom(seen.graph.id(x)).and_then(|atom| atom.plan());
-    let Some(plan) = plan else { return BigUint::ZERO };
+    let Some(plan) = seen.plan(x) else { return BigUint::ZERO };
     let grant = plan.grant(&seen.state.objective.constraints);
     let rounds = &seen.graph.vertex(x).contexts * grant.rounds;
     let made = BigUint::from(plan.fragments().count());
@@ -365,12 +356,11 @@ fn probes_max(graph: &Graph, state: &State, x: Ix) -> u32 {
 
 fn attempts_left(seen: &Facts, x: Ix) -> BigUint {
     let Facts { graph, state, valid_contexts, .. } = seen;
-    let id = graph.id(x);
-    if let Some(plan) = state.atom(id).and_then(|atom| atom.plan()) {
+    if let Some(plan) = seen.plan(x) {
         return plan_left(seen, x, plan);
     }
-    let Some(task) = state.atom(id).and_then(|atom| atom.task()) else { return BigUint::ZERO };
-    let binding = state.bindings.get(id);
+    let Some(task) = seen.task(x) else { return BigUint::ZERO };
+    let binding = state.bindings.get(graph.id(x));
     if binding.is_some_and(|binding| binding.is_by_person()) {
         return BigUint::ZERO;
     }

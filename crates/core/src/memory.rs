@@ -12,9 +12,7 @@ mod tests;
 use alloc::{collections::BTreeSet, string::String, vec::Vec};
 use core::cmp::Reverse;
 
-pub use book::{
-    LESSON_CHARS_MAX, LESSONS_MAX, Learnt, SCHEMA, counts, forget, learn, new, read, write,
-};
+pub use book::{LESSON_CHARS_MAX, LESSONS_MAX, SCHEMA, counts, forget, learn, new, read, write};
 pub use learnt::of_ending;
 
 use crate::{

@@ -16,12 +16,12 @@ use ranking::RememberedChoices;
 
 use crate::{
     graph::{
-        Graph, Ix, NodeKind, PlannedPhase,
+        Graph, Ix, NodeKind,
         active::{self, ActiveGraph, Selection},
     },
     id::{AtomId, Digest},
     state::{
-        EntryKind, State, Try,
+        EntryKind, PlanningStep, State, Task, Try,
         record::{Choices, RefutedEntry},
     },
 };
@@ -56,8 +56,31 @@ impl Facts {
         }
     }
 
+    /// Whether an atom has this context under the selection in force.
+    pub fn is_in_force(&self, atom: &AtomId, context: &Digest) -> bool {
+        self.graph.ix(atom).and_then(|x| self.active.context(x)) == Some(context)
+    }
+
+    /// Whether an attempt there would make a result again.
+    pub fn is_repair(&self, atom: &AtomId, context: &Digest) -> bool {
+        let task = self.state.atoms.get(atom).and_then(|atom| atom.task());
+        let tried = task.and_then(|task| task.tried(context));
+        tried.is_some_and(|tried| tried.repairs > 0)
+    }
+
+    /// The work of a task or a planning step, open or resolved.
+    pub fn task(&self, x: Ix) -> Option<&Task> {
+        self.state.atom(self.graph.id(x))?.task()
+    }
+
+    /// The planning step, open or resolved.
+    pub fn plan(&self, x: Ix) -> Option<&PlanningStep> {
+        self.state.atom(self.graph.id(x))?.plan()
+    }
+
     pub fn space<'a>(&'a self, conflicts: &'a [Choices], plans_again: bool) -> SearchSpace<'a> {
-        SearchSpace { graph: &self.graph, state: &self.state, conflicts, plans_again }
+        let (graph, state) = (&*self.graph, &self.state);
+        SearchSpace { graph, state, conflicts, plans_again, rank: None, fixed: None }
     }
 }
 
@@ -93,20 +116,9 @@ pub fn tries<'s>(state: &'s State, id: &AtomId) -> &'s [Try] {
 /// The choices that caused a failure of `x` in a context: those of the context, and of the groups
 /// and planning steps above.
 pub fn conflict(graph: &Graph, x: Ix, choices: &Choices) -> Choices {
-    let mut conflict = choices.clone();
-    let mut below = x;
-    for above in graph.above(x) {
-        let choice = match graph.vertex(above).kind {
-            NodeKind::Any => Some(below),
-            NodeKind::Plan => graph.phase_of(above, below).map(PlannedPhase::first),
-            NodeKind::Task | NodeKind::All => None,
-        };
-        if let Some(choice) = choice {
-            conflict.insert(graph.id(above).clone(), graph.id(choice).clone());
-        }
-        below = above;
-    }
-    conflict
+    let above = graph.choices_above(x);
+    let above = above.map(|(group, choice)| (graph.id(group).clone(), graph.id(choice).clone()));
+    choices.clone().into_iter().chain(above).collect()
 }
 
 /// Every recorded conflict whose choices still exist: tasks that failed for good in a context or rest there, and
@@ -153,7 +165,7 @@ pub fn refuted(graph: &Graph, state: &State) -> Vec<Choices> {
 /// and the results that a person gave. So a refutation counts only while everything then live has
 /// the same context.
 pub fn whole_context(graph: &Graph, state: &State, choices: &Choices) -> Option<Digest> {
-    let pairs = choices.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
+    let pairs = choices.iter().map(|(group, choice)| graph.pair(group, choice));
     let selection: Selection = pairs.collect::<Option<_>>()?;
     let active = ActiveGraph::of(graph, selection);
     let mut text = alloc::string::String::new();
@@ -180,35 +192,19 @@ pub struct SearchSpace<'a> {
     pub conflicts: &'a [Choices],
     /// Whether a planning step that has its fragments may begin another round.
     pub plans_again: bool,
+    /// The places of groups in the order of decisions.
+    pub rank: Option<&'a BTreeMap<Ix, usize>>,
+    /// The choices of these groups are fixed.
+    pub fixed: Option<&'a Selection>,
 }
 
 /// A selection that contains no conflict, or `None`.
 ///
-/// Groups are decided in the order of `rank` (absent: first), and each keeps the choice in `prefer`
+/// Groups are decided in the order of their rank (absent: first), and each keeps the choice in `prefer`
 /// as long as it can. So the group ranked last changes first. A planning step is decided as soon as
 /// its context is. If it is live and in no pair of the answer, it is to be planned.
-pub fn choose(
-    space: SearchSpace<'_>,
-    prefer: &Selection,
-    rank: &BTreeMap<Ix, usize>,
-) -> Option<Selection> {
-    search(SearchWalk::new(space, prefer, rank)?)
-}
-
-/// Like [`choose`], with fixed choices for these groups.
-pub fn choose_with(
-    space: SearchSpace<'_>,
-    prefer: &Selection,
-    rank: &BTreeMap<Ix, usize>,
-    fixed: &Selection,
-) -> Option<Selection> {
-    let prefer = prefer.clone().into_iter().chain(fixed.clone()).collect();
-    let mut walk = SearchWalk::new(space, &prefer, rank)?;
-    walk.fixed = Some(fixed);
-    search(walk)
-}
-
-fn search(mut walk: SearchWalk<'_>) -> Option<Selection> {
+pub fn choose(space: SearchSpace<'_>, prefer: &Selection) -> Option<Selection> {
+    let mut walk = SearchWalk::new(space, prefer)?;
     let mut frames: Vec<Frame> = Vec::new();
     loop {
         match walk.next() {
@@ -243,13 +239,10 @@ struct Frame {
 }
 
 struct SearchWalk<'a> {
+    space: SearchSpace<'a>,
     graph: &'a Graph,
-    state: &'a State,
     prefer: &'a Selection,
-    rank: &'a BTreeMap<Ix, usize>,
-    fixed: Option<&'a Selection>,
     remembered: RememberedChoices,
-    plans_again: bool,
     /// Live groups and planning steps without a decision, by rank.
     open: BTreeSet<(usize, Ix)>,
     selection: Selection,
@@ -262,17 +255,12 @@ struct SearchWalk<'a> {
 }
 
 impl<'a> SearchWalk<'a> {
-    fn new(
-        space: SearchSpace<'a>,
-        prefer: &'a Selection,
-        rank: &'a BTreeMap<Ix, usize>,
-    ) -> Option<Self> {
-        let SearchSpace { graph, state, conflicts, plans_again } = space;
+    fn new(space: SearchSpace<'a>, prefer: &'a Selection) -> Option<Self> {
+        let SearchSpace { graph, state, conflicts, .. } = space;
         let mut holding: BTreeMap<(Ix, Ix), Vec<usize>> = BTreeMap::new();
         let (mut missing, mut groups) = (Vec::new(), Vec::new());
         for conflict in conflicts {
-            let pairs =
-                conflict.iter().map(|(group, choice)| Some((graph.ix(group)?, graph.ix(choice)?)));
+            let pairs = conflict.iter().map(|(group, choice)| graph.pair(group, choice));
             let Some(pairs) = pairs.collect::<Option<Vec<_>>>() else { continue };
             if pairs.is_empty() {
                 return None;
@@ -281,17 +269,13 @@ impl<'a> SearchWalk<'a> {
             missing.push(pairs.len());
             groups.push(pairs.into_iter().map(|(group, _)| group).collect());
         }
-        let (open, selection) = (BTreeSet::new(), Selection::new());
         let mut walk = Self {
+            space,
             graph,
-            state,
             prefer,
-            rank,
-            fixed: None,
             remembered: RememberedChoices::of(graph, state),
-            plans_again,
-            open,
-            selection,
+            open: BTreeSet::new(),
+            selection: Selection::new(),
             holding,
             missing,
             groups,
@@ -301,7 +285,7 @@ impl<'a> SearchWalk<'a> {
     }
 
     fn rank_of(&self, group: Ix) -> usize {
-        self.rank.get(&group).map_or(0, |rank| rank + 1)
+        self.space.rank.and_then(|rank| rank.get(&group)).map_or(0, |rank| rank + 1)
     }
 
     fn open_again(&mut self, group: Ix) {
@@ -341,16 +325,17 @@ impl<'a> SearchWalk<'a> {
     }
 
     fn options(&self, group: Ix) -> Vec<Option<Ix>> {
-        if let Some(choice) = self.fixed.and_then(|fixed| fixed.get(&group)) {
+        if let Some(choice) = self.space.fixed.and_then(|fixed| fixed.get(&group)) {
             return Vec::from([Some(*choice)]);
         }
         if self.graph.vertex(group).kind == NodeKind::Plan {
             let context = active::context_in(self.graph, group, &self.selection);
-            let options =
-                |context| ranking::options(self.graph, self.state, group, &context, self.prefer);
+            let options = |context| {
+                ranking::options(self.graph, self.space.state, group, &context, self.prefer)
+            };
             let mut options = context.map(options).unwrap_or_default();
             // Another round is the last resort, so it stands first.
-            if !self.plans_again && options.len() > 1 && options[0].is_none() {
+            if !self.space.plans_again && options.len() > 1 && options[0].is_none() {
                 options.remove(0);
             }
             return options;
@@ -359,7 +344,7 @@ impl<'a> SearchWalk<'a> {
         let preferred = self.prefer.get(&group).filter(|choice| kids.contains(choice));
         let mut others: Vec<&Ix> = kids.iter().filter(|kid| Some(*kid) != preferred).collect();
         // A choice that an earlier run, the law or a probe speaks for comes first, whatever the plan says; else its order counts.
-        others.sort_by_cached_key(|kid| self.remembered.rank(self.graph, self.state, **kid));
+        others.sort_by_cached_key(|kid| self.remembered.rank(self.graph, self.space.state, **kid));
         others.into_iter().rev().chain(preferred).copied().map(Some).collect()
     }
 

@@ -7,7 +7,6 @@
 mod account;
 mod advance;
 mod attempt_end;
-mod attempt_start;
 mod backtrack;
 mod base_case;
 mod candidate;
@@ -19,7 +18,6 @@ mod final_words;
 mod gate;
 pub mod judgement;
 mod law_point;
-mod law_record;
 mod pass_questions;
 mod phase;
 mod plan_report;
@@ -42,7 +40,6 @@ mod tests;
 mod trail;
 mod transaction;
 mod turn_end;
-mod unrated;
 mod unusable;
 mod usage;
 
@@ -62,7 +59,7 @@ pub use transaction::{Refusal, Transition};
 
 /// Takes one observation.
 pub fn step(world: &World, session: &Session, seen: Observation) -> Result<Transition, Refusal> {
-    let transaction = transaction::Transaction::new(world, session, seen.now, seen.active_ms);
+    let transaction = Transaction::new(world, session, seen.now, seen.active_ms);
     take(transaction, world, seen.event)
 }
 
@@ -73,7 +70,7 @@ pub fn go_on(open: &Transition, seen: Observation) -> Result<Transition, Refusal
     if open.is_quiet {
         return step(world, session, seen);
     }
-    let transaction = transaction::Transaction::new(world, session, seen.now, seen.active_ms);
+    let transaction = Transaction::new(world, session, seen.now, seen.active_ms);
     let mut next = take(transaction.go_on(world), world, seen.event)?;
     next.touched.add(&open.touched);
     next.events.splice(..0, open.events.iter().cloned());
@@ -81,11 +78,7 @@ pub fn go_on(open: &Transition, seen: Observation) -> Result<Transition, Refusal
     Ok(next)
 }
 
-fn take(
-    mut transaction: transaction::Transaction,
-    world: &World,
-    event: Input,
-) -> Result<Transition, Refusal> {
+fn take(mut transaction: Transaction, world: &World, event: Input) -> Result<Transition, Refusal> {
     match event {
         Input::Started { run, from, left } => run_start::started(&mut transaction, run, from, left),
         Input::Tick => {}
@@ -96,7 +89,7 @@ fn take(
             turn_end::ended(&mut transaction, &attempt, epoch, *outcome)
         }
         Input::Used { attempt, epoch, usage: used } => {
-            usage::reported(&mut transaction, attempt, epoch, used)
+            usage::reported(&mut transaction, &attempt, epoch, &used)
         }
         Input::Consulted { consult: id, end } => consult::answered(&mut transaction, &id, *end),
         Input::Tried { attempt, onto, merge } => {
@@ -119,7 +112,7 @@ fn take(
         Input::Unavailable { why } => advance::unavailable(&mut transaction, why),
         Input::NoRoom { why } => run_end::no_room(&mut transaction, why),
     }
-    if transaction.state.run.status.is_active() && transaction.is_loop() {
+    if transaction.state.run.status.is_active() && transaction.is_loop {
         advance::advance(&mut transaction);
     }
     if transaction.is_dirty() {
@@ -156,10 +149,10 @@ pub(crate) fn withdraw_wording(world: &World, now: UnixMillis) -> Result<Transit
 fn by_another(
     world: &World,
     now: UnixMillis,
-    act: impl FnOnce(&mut transaction::Transaction),
+    act: impl FnOnce(&mut Transaction),
 ) -> Result<Transition, Refusal> {
-    let mut transaction = transaction::Transaction::new(world, &Session::default(), now, 0);
-    transaction.leave_to_loop();
+    let mut transaction = Transaction::new(world, &Session::default(), now, 0);
+    transaction.is_loop = false;
     act(&mut transaction);
     transaction.close(world)
 }

@@ -5,14 +5,12 @@
 
 pub mod assertions;
 
-pub use assertions::{EvidenceSources, evidence_of};
-
 use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
 
 use crate::{
     id::{Digest, TreeId},
     state::{
-        Check, CheckKind, Correction, Leaf, Rating, SideFile,
+        Check, CheckKind, Correction, Leaf, Rating, SideFile, State,
         check::{CommandLeaf, QualityLeaf},
         table::words,
     },
@@ -270,6 +268,16 @@ pub enum CheckProgress<'a> {
     Confirm(&'a Check),
 }
 
+impl CheckProgress<'_> {
+    /// The verdict, once it is decided.
+    pub fn verdict(self) -> Option<Verdict> {
+        match self {
+            CheckProgress::Decided(verdict) => Some(verdict),
+            _ => None,
+        }
+    }
+}
+
 /// The number of leaves of a check, and how many of them hold.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LeafCount {
@@ -291,6 +299,17 @@ pub struct Evaluator<'a> {
 }
 
 impl<'a> Evaluator<'a> {
+    /// By this evidence, and by what people and judges said in a state.
+    pub fn new(cache: &'a EvidenceCache, state: &'a State, basis: &'a Basis) -> Self {
+        Self {
+            cache,
+            basis,
+            corrections: &state.corrections,
+            ratings: &state.run.ratings,
+            again_max: state.objective.constraints.max_transient(),
+        }
+    }
+
     /// The leaf to measure next. For a deciding verdict against a check every machine leaf of it is
     /// measured, so that trees can be compared by how many leaves hold.
     pub fn next_leaf<'c>(&self, check: &'c Check) -> Option<&'c Check> {
@@ -365,12 +384,10 @@ impl<'a> Evaluator<'a> {
 
     fn leaf<'c>(&self, check: &'c Check, leaf: &Leaf) -> CheckProgress<'c> {
         match leaf {
-            Leaf::Assertion { .. } => {
-                match assertions::said_on(self.corrections, check, self.basis) {
-                    Some(word) => CheckProgress::Decided(decided(word.affirms())),
-                    None => CheckProgress::Confirm(check),
-                }
-            }
+            Leaf::Assertion { .. } => match self.said(check) {
+                Some(word) => CheckProgress::Decided(decided(word.affirms())),
+                None => CheckProgress::Confirm(check),
+            },
             Leaf::Quality(quality) => self.quality(check, quality),
             Leaf::Newer(_) => CheckProgress::Decided(Verdict::Unknown),
             Leaf::Command(_)

@@ -56,19 +56,6 @@ impl Deref for World {
 }
 
 impl World {
-    /// The request that the plan of this attempt answers.
-    pub fn fragment_request<'a>(&'a self, intent: &'a Intent) -> FragmentRequest<'a> {
-        FragmentRequest {
-            state: &self.state,
-            graph: &self.graph,
-            active: &self.active,
-            plan: &intent.atom,
-            context: &intent.context,
-            choices: &intent.choices,
-            attempt: &intent.id,
-        }
-    }
-
     pub fn new(state: State) -> Self {
         let facts = Facts::of(state);
         let Facts { state, graph, active, .. } = &facts;
@@ -133,6 +120,7 @@ impl World {
             speculations: &self.speculations,
             is_line_settled: self.is_line_settled,
             session,
+            serial: self.state.serial.0,
         }
     }
 
@@ -163,6 +151,19 @@ impl World {
         let (done, open): (Vec<Ix>, Vec<Ix>) = live.partition(|x| solved[*x]);
         let names = |list: Vec<Ix>| list.into_iter().map(|x| self.graph.id(x).clone()).collect();
         (names(done), names(open))
+    }
+}
+
+/// The request that the plan of this attempt answers.
+pub fn fragment_request<'a>(facts: &'a Facts, intent: &'a Intent) -> FragmentRequest<'a> {
+    FragmentRequest {
+        state: &facts.state,
+        graph: &facts.graph,
+        active: &facts.active,
+        plan: &intent.atom,
+        context: &intent.context,
+        choices: &intent.choices,
+        attempt: &intent.id,
     }
 }
 

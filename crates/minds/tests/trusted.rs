@@ -214,7 +214,7 @@ fn questions(world: &World) -> Vec<Option<Prompt>> {
     let plan = plans.into_iter().next();
     let validate = plan.map(|plan| consult(Question::Plan, plan.subject));
     let step = graph.ix(&"R".into()).expect("a planning step");
-    let phase = long_phase::wanted(graph, &world.active, state, step);
+    let phase = long_phase::wanted(world, step);
     let summarise = phase.map(|phase| Consult {
         atom: Some(phase.plan),
         ..consult(Question::Summarise, phase.subject)

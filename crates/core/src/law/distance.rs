@@ -15,23 +15,17 @@ use crate::{
 /// The least distance of something that does not hold.
 const LEAST: u32 = 1;
 
-/// The first number of a leaf on the wrong side of its limit, by the key of the leaf.
-pub trait FirstNumbers: core::fmt::Debug {
-    fn first(&self, leaf: &Check) -> Option<f64>;
-}
-
-impl FirstNumbers for LawRecord {
-    fn first(&self, leaf: &Check) -> Option<f64> {
-        let key = leaf.key();
-        let known = self.firsts.iter().find(|one| one.leaf == key)?;
-        number_of(&known.value)
-    }
+/// The first number of a leaf on the wrong side of its limit.
+fn first_number(law: &LawRecord, leaf: &Check) -> Option<f64> {
+    let key = leaf.key();
+    let known = law.firsts.iter().find(|one| one.leaf == key)?;
+    number_of(&known.value)
 }
 
 /// The facts of earlier trees that a distance compares with.
 #[derive(Debug, Clone, Copy)]
 pub struct SeenBefore<'a> {
-    pub firsts: &'a dyn FirstNumbers,
+    pub law: &'a LawRecord,
     /// The present pass: ratings of an earlier one are of another plan.
     pub pass: u64,
 }
@@ -63,8 +57,9 @@ fn of_leaf(evaluator: Evaluator<'_>, check: &Check, leaf: &Leaf, before: SeenBef
         }
         _ => {}
     }
-    let far = wrong_number(evaluator, check, leaf)
-        .map(|(rule, value)| how_far(rule, value, before.firsts.first(check).unwrap_or(value)));
+    let far = wrong_number(evaluator, check, leaf).map(|(rule, value)| {
+        how_far(rule, value, first_number(before.law, check).unwrap_or(value))
+    });
     far.flatten().unwrap_or(ONE)
 }
 
@@ -120,24 +115,19 @@ fn how_far(rule: &NumberRule, value: f64, first: f64) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use alloc::{collections::BTreeMap, string::String, vec::Vec};
+    use alloc::{string::String, vec::Vec};
 
     use super::*;
     use crate::{
         doc,
         id::{AgentName, TreeId},
-        state::{check::Thousandths, fields::Findings},
+        state::{
+            check::{Thousandths, number_node},
+            fields::Findings,
+            law::FirstNumber,
+        },
         verdict::{Basis, CommandEnd, EvidenceCache, Measurement},
     };
-
-    #[derive(Debug)]
-    struct Firsts(BTreeMap<String, f64>);
-
-    impl FirstNumbers for Firsts {
-        fn first(&self, leaf: &Check) -> Option<f64> {
-            self.0.get(leaf.name.as_deref()?).copied()
-        }
-    }
 
     fn check(text: &str) -> Check {
         let node = doc::parse(text, &doc::Limits::default()).node.unwrap();
@@ -176,12 +166,15 @@ mod tests {
             ratings: &[],
             again_max: 0,
         };
-        let firsts = firsts.iter().map(|(name, value)| ((*name).into(), *value));
+        let leaves = check.leaves().into_iter();
+        let first = leaves.filter_map(|leaf| {
+            let (_, value) = firsts.iter().find(|(name, _)| leaf.name.as_deref() == Some(name))?;
+            let (leaf, value) = (leaf.key(), number_node(*value));
+            Some(FirstNumber { leaf, value, extra: Default::default() })
+        });
+        let law = LawRecord { firsts: first.collect(), ..LawRecord::default() };
         let holds = evaluator.judge(&check) == CheckProgress::Decided(Verdict::Pass);
-        (
-            distance(evaluator, &check, SeenBefore { firsts: &Firsts(firsts.collect()), pass: 1 }),
-            holds,
-        )
+        (distance(evaluator, &check, SeenBefore { law: &law, pass: 1 }), holds)
     }
 
     fn leaf(name: &str) -> String {
@@ -268,7 +261,7 @@ mod tests {
             ratings: &ratings,
             again_max: 0,
         };
-        let before = SeenBefore { firsts: &Firsts(BTreeMap::new()), pass: 2 };
+        let before = SeenBefore { law: &LawRecord::default(), pass: 2 };
         let holds = evaluator.judge(&check) == CheckProgress::Decided(Verdict::Pass);
         (distance(evaluator, &check, before), holds)
     }

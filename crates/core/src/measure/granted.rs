@@ -194,7 +194,7 @@ fn after(seen: &Facts) -> Option<u32> {
     let may_come = graph.plans().next().is_some() || changes_left(state) > 0;
     let unknown = [true, false].into_iter().filter(|_| may_come);
     let unknown = unknown.filter_map(|is_action| rests_after(state, is_action));
-    let tasks = graph.tasks().filter_map(|x| state.atom(graph.id(x))?.task());
+    let tasks = graph.tasks().filter_map(|x| seen.task(x));
     let known = tasks.filter(|task| task.spec.effect.is_in_tree());
     known.filter_map(|task| rests_after(state, task.spec.action.is_some())).chain(unknown).min()
 }
@@ -208,5 +208,5 @@ fn rests_after(state: &State, is_action: bool) -> Option<u32> {
 }
 
 fn counted(seen: &Facts, count: impl Fn(&Task) -> u64) -> u64 {
-    seen.graph.tasks().filter_map(|x| seen.state.atom(seen.graph.id(x))?.task()).map(count).sum()
+    seen.graph.tasks().filter_map(|x| seen.task(x)).map(count).sum()
 }

@@ -12,7 +12,7 @@ use alloc::{
 
 use crate::{
     doc::{self, Limits},
-    id::{Digest, LessonId, Lineage, UnixMillis},
+    id::{LessonId, Lineage, UnixMillis},
     state::{Extra, LearntRun, Lesson, LessonBook, LessonKind, LessonSource, fields::Findings},
 };
 
@@ -28,19 +28,6 @@ const LEARNT_MAX: usize = 200;
 const SEEN_MIN: u32 = 2;
 pub const SCHEMA: &str = "descent/lessons/1";
 const SCHEMA_STEM: &str = "descent/lessons/";
-
-/// A lesson of one run, before it has an id.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Learnt {
-    pub kind: LessonKind,
-    pub tool: String,
-    pub target: String,
-    pub choice: Digest,
-    pub group: Digest,
-    pub lesson: String,
-    pub because: String,
-    pub by: LessonSource,
-}
 
 /// A book without lessons.
 pub fn new() -> LessonBook {
@@ -100,7 +87,7 @@ pub fn write(book: &LessonBook) -> String {
 /// Takes in what an ending left; false where it did already.
 pub fn learn(
     book: &mut LessonBook,
-    learnt: Vec<Learnt>,
+    learnt: Vec<Lesson>,
     ending: LearntRun,
     now: UnixMillis,
 ) -> bool {
@@ -132,18 +119,19 @@ pub fn forget(book: &mut LessonBook, id: &LessonId) -> bool {
     book.lessons.len() < before
 }
 
-fn take_in(book: &mut LessonBook, learnt: Learnt, lineage: &Lineage, at: &str) {
-    let (kind, choice) = (learnt.kind, learnt.choice.clone());
-    let is_same = |one: &&mut Lesson| one.kind == kind && one.choice.as_ref() == Some(&choice);
+fn take_in(book: &mut LessonBook, mut lesson: Lesson, lineage: &Lineage, at: &str) {
+    let (kind, choice) = (lesson.kind, lesson.choice.clone());
+    let is_same = |one: &&mut Lesson| one.kind == kind && one.choice == choice;
     let counts_now = match book.lessons.iter_mut().find(is_same) {
         Some(known) => {
-            see_again(known, learnt, lineage, at);
+            see_again(known, lesson, lineage, at);
             counts(known)
         }
         None => {
-            let id = LessonId::new(format!("m{}", book.next));
+            lesson.id = LessonId::new(format!("m{}", book.next));
             book.next = book.next.saturating_add(1);
-            let lesson = first_seen(id, learnt, lineage, at);
+            lesson.runs = Vec::from([lineage.clone()]);
+            (lesson.first, lesson.last) = (at.to_string(), at.to_string());
             let counts_now = counts(&lesson);
             book.lessons.push(lesson);
             counts_now
@@ -155,13 +143,12 @@ fn take_in(book: &mut LessonBook, learnt: Learnt, lineage: &Lineage, at: &str) {
             LessonKind::MustNot => LessonKind::Prefer,
             LessonKind::Note => return,
         };
-        let is_other = |one: &Lesson| one.kind == other && one.choice.as_ref() == Some(&choice);
-        book.lessons.retain(|one| !is_other(one));
+        book.lessons.retain(|one| one.kind != other || one.choice != choice);
     }
 }
 
 /// Another run of the same lineage saw it with the eyes of the first.
-fn see_again(known: &mut Lesson, learnt: Learnt, lineage: &Lineage, at: &str) {
+fn see_again(known: &mut Lesson, learnt: Lesson, lineage: &Lineage, at: &str) {
     if !known.runs.contains(lineage) {
         known.seen = known.seen.saturating_add(1);
         known.runs.push(lineage.clone());
@@ -169,25 +156,6 @@ fn see_again(known: &mut Lesson, learnt: Learnt, lineage: &Lineage, at: &str) {
     known.last = at.to_string();
     known.because = learnt.because;
     known.by = learnt.by;
-}
-
-fn first_seen(id: LessonId, learnt: Learnt, lineage: &Lineage, at: &str) -> Lesson {
-    Lesson {
-        id,
-        kind: learnt.kind,
-        tool: learnt.tool,
-        target: learnt.target,
-        choice: Some(learnt.choice),
-        group: Some(learnt.group),
-        lesson: learnt.lesson,
-        because: learnt.because,
-        seen: 1,
-        runs: Vec::from([lineage.clone()]),
-        first: at.to_string(),
-        last: at.to_string(),
-        by: learnt.by,
-        extra: Extra::default(),
-    }
 }
 
 /// The least seen lessons go first, of these the oldest.

@@ -7,14 +7,14 @@ use alloc::{
     vec::Vec,
 };
 
-use super::book::{LESSON_CHARS_MAX, Learnt, NAME_CHARS_MAX, clean};
+use super::book::{LESSON_CHARS_MAX, NAME_CHARS_MAX, clean};
 use crate::{
     graph::{Ix, NodeKind, PlannedPhase},
-    id::{AtomId, Digest},
+    id::{AtomId, Digest, LessonId},
     law::{self, approach},
     search,
     state::{
-        FailureClass, LessonKind, LessonSource, Reason, RunStatus, Try, TryEnd,
+        Extra, FailureClass, Lesson, LessonKind, LessonSource, Reason, RunStatus, Try, TryEnd,
         check::Thousandths,
         record::{Choices, RefutedEntry},
     },
@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// The lessons of a run that has ended; none of one that was stopped, ran out of a budget, or did not have to begin.
-pub fn of_ending(world: &World) -> Vec<Learnt> {
+pub fn of_ending(world: &World) -> Vec<Lesson> {
     let run = &world.state.run;
     let by = match (run.status, run.ending.reason) {
         (_, None | Some(Reason::AlreadyHeld)) => return Vec::new(),
@@ -34,8 +34,8 @@ pub fn of_ending(world: &World) -> Vec<Learnt> {
     };
     let standing = (by == LessonSource::Completed).then(|| standing(world));
     let outcome = RunOutcome { world, by, standing };
-    let mut lessons: Vec<Learnt> = outcome.preferred().chain(outcome.failed()).collect();
-    let mut known: Vec<Digest> = Vec::new();
+    let mut lessons: Vec<Lesson> = outcome.preferred().chain(outcome.failed()).collect();
+    let mut known: Vec<Option<Digest>> = Vec::new();
     // A choice that stands was not wrong, whatever failed before it.
     lessons.retain(|one| {
         let is_new = !known.contains(&one.choice);
@@ -63,9 +63,9 @@ struct RunOutcome<'w> {
 type TakenChoice = (Ix, Ix);
 
 impl RunOutcome<'_> {
-    fn preferred(&self) -> impl Iterator<Item = Learnt> {
+    fn preferred(&self) -> impl Iterator<Item = Lesson> {
         self.standing.iter().flatten().filter_map(|(group, choice)| {
-            let (group, choice) = self.indices(group, choice)?;
+            let (group, choice) = self.world.graph.pair(group, choice)?;
             // The base case may hold with the choice still open.
             let is_done = self.world.solved()[group];
             let because = "the base case held with it";
@@ -74,7 +74,7 @@ impl RunOutcome<'_> {
         })
     }
 
-    fn failed(&self) -> impl Iterator<Item = Learnt> {
+    fn failed(&self) -> impl Iterator<Item = Lesson> {
         let refuted = self.world.refuted.iter().filter(|conflict| !self.came_nearer(conflict));
         let refuted = refuted.filter_map(|conflict| {
             let pair = self.blamed(conflict, None)?;
@@ -97,7 +97,7 @@ impl RunOutcome<'_> {
         })
     }
 
-    fn failed_tasks(&self) -> impl Iterator<Item = Learnt> {
+    fn failed_tasks(&self) -> impl Iterator<Item = Lesson> {
         let (graph, state) = (&self.world.graph, &self.world.state);
         graph.tasks().filter(|x| !graph.is_dropped(*x)).flat_map(move |x| {
             let failed = search::tries(state, graph.id(x)).iter().filter(|tried| is_logical(tried));
@@ -123,40 +123,18 @@ impl RunOutcome<'_> {
             let standing = self.standing.as_ref();
             standing.is_some_and(|standing| standing.get(group) == Some(choice))
         };
-        let around = failed.and_then(|x| self.around(x)).filter(|(group, choice)| {
-            let graph = &self.world.graph;
-            !stands(graph.id(*group), graph.id(*choice))
-        });
+        let graph = &self.world.graph;
+        let around = failed.and_then(|x| graph.choices_above(x).next());
+        let around = around.filter(|(group, choice)| !stands(graph.id(*group), graph.id(*choice)));
         if around.is_some() {
             return around;
         }
         let mut others = conflict.iter().filter(|(group, choice)| !stands(group, choice));
         let (group, choice) = others.next().filter(|_| others.next().is_none())?;
-        self.indices(group, choice)
+        graph.pair(group, choice)
     }
 
-    /// The innermost choice that an atom is inside of.
-    fn around(&self, x: Ix) -> Option<TakenChoice> {
-        let graph = &self.world.graph;
-        let mut below = x;
-        for above in graph.above(x) {
-            match graph.vertex(above).kind {
-                NodeKind::Any => return Some((above, below)),
-                NodeKind::Plan => {
-                    return Some((above, graph.phase_of(above, below)?.first()));
-                }
-                NodeKind::Task | NodeKind::All => below = above,
-            }
-        }
-        None
-    }
-
-    fn indices(&self, group: &AtomId, choice: &AtomId) -> Option<TakenChoice> {
-        let graph = &self.world.graph;
-        Some((graph.ix(group)?, graph.ix(choice)?))
-    }
-
-    fn lesson(&self, kind: LessonKind, pair: TakenChoice, because: &str) -> Option<Learnt> {
+    fn lesson(&self, kind: LessonKind, pair: TakenChoice, because: &str) -> Option<Lesson> {
         let (group, choice) = pair;
         let graph = &self.world.graph;
         let parts = match graph.vertex(group).kind {
@@ -166,15 +144,22 @@ impl RunOutcome<'_> {
         };
         let titles: Vec<String> = parts.iter().map(|x| self.title(*x)).collect();
         let (tool, target) = self.approach(&parts);
-        Some(Learnt {
+        Some(Lesson {
+            // It is numbered, and told when, where it is taken in.
+            id: LessonId::new(""),
             kind,
             tool,
             target,
-            choice: graph.parts_digest(&parts),
-            group: graph.group_digest(group),
+            choice: Some(graph.parts_digest(&parts)),
+            group: Some(graph.group_digest(group)),
             lesson: clean(&titles.join("; "), LESSON_CHARS_MAX),
             because: clean(because, LESSON_CHARS_MAX),
+            seen: 1,
+            runs: Vec::new(),
+            first: String::new(),
+            last: String::new(),
             by: self.by,
+            extra: Extra::default(),
         })
     }
 

@@ -8,21 +8,27 @@ use crate::{
     state::{Extra, LearntRun, LessonKind, LessonSource},
 };
 
-fn learnt(kind: LessonKind, choice: &str) -> Learnt {
-    Learnt {
+fn learnt(kind: LessonKind, choice: &str) -> Lesson {
+    Lesson {
+        id: LessonId::new(""),
         kind,
         tool: "make".to_string(),
         target: "all".to_string(),
-        choice: Digest::of(choice.as_bytes()),
-        group: Digest::of(b"group"),
+        choice: Some(Digest::of(choice.as_bytes())),
+        group: Some(Digest::of(b"group")),
         lesson: choice.to_string(),
         because: "exit 1".to_string(),
+        seen: 1,
+        runs: vec![],
+        first: String::new(),
+        last: String::new(),
         by: LessonSource::Completed,
+        extra: Extra::default(),
     }
 }
 
 /// The n-th run of a lineage, with these lessons.
-fn end(book: &mut LessonBook, lineage: &str, n: u64, learnt: Vec<Learnt>) -> bool {
+fn end(book: &mut LessonBook, lineage: &str, n: u64, learnt: Vec<Lesson>) -> bool {
     let ending = LearntRun {
         lineage: Lineage::new(lineage),
         run: RunId::new(format!("run-{n}")),

@@ -11,7 +11,7 @@ use crate::{
     id::{AtomId, Digest},
     law::blocks::{LawOrder, LawRank},
     profile,
-    state::{Lesson, LessonKind, PlanningStep, State, atom},
+    state::{Lesson, LessonKind, PlanningStep, State, atom, atom::ProbeRecord},
 };
 
 /// The lesson about a choice as an order: the smaller is tried first.
@@ -95,13 +95,10 @@ fn lawful(graph: &Graph, state: &State) -> BTreeMap<Ix, LawRank> {
         if rank == LawRank::Free {
             continue;
         }
-        let mut below = x;
-        for above in graph.above(x) {
-            if graph.vertex(above).kind == NodeKind::Any {
-                let known: &mut LawRank = ranks.entry(below).or_insert(rank);
-                *known = rank.max(*known);
-            }
-            below = above;
+        let choices = graph.choices_above(x);
+        for (_, choice) in choices.filter(|(group, _)| graph.vertex(*group).kind == NodeKind::Any) {
+            let known: &mut LawRank = ranks.entry(choice).or_insert(rank);
+            *known = rank.max(*known);
         }
     }
     ranks
@@ -131,13 +128,18 @@ fn probe_rank(state: &State, id: &AtomId) -> ProbeRank {
     let probe = newest.find_map(|tried| tried.probe.as_ref());
     let found = probe.and_then(|probe| Some((probe, probe.feasible?)));
     let Some((probe, is_feasible)) = found else { return ProbeRank::Unknown };
-    let told = |part: Option<u64>| part.unwrap_or(u64::MAX);
-    let estimate = [
-        told(probe.estimate.cost_usd.map(|cost| cost.0)),
-        told(probe.estimate.time.as_ref().map(|time| time.ms)),
-        told(probe.estimate.attempts.map(u64::from)),
-    ];
+    let estimate = estimate(probe).map(|part| part.unwrap_or(u64::MAX));
     if is_feasible { ProbeRank::Feasible(estimate) } else { ProbeRank::Infeasible(estimate) }
+}
+
+/// The estimate of a probe: its cost, time and attempts.
+pub fn estimate(probe: &ProbeRecord) -> [Option<u64>; 3] {
+    let told = &probe.estimate;
+    [
+        told.cost_usd.map(|cost| cost.0),
+        told.time.as_ref().map(|time| time.ms),
+        told.attempts.map(u64::from),
+    ]
 }
 
 /// The finding of a probe as an order: the smaller is tried first. An estimate is its cost, time and attempts.

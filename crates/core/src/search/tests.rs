@@ -24,8 +24,9 @@ fn find(
     rank: &BTreeMap<Ix, usize>,
 ) -> Option<Selection> {
     let state = plan::read(b"{}").into_state(Lineage::new("l"));
-    let space = SearchSpace { graph, state: &state, conflicts, plans_again: true };
-    choose(space, prefer, rank)
+    let (state, rank) = (&state, Some(rank));
+    let space = SearchSpace { graph, state, conflicts, plans_again: true, rank, fixed: None };
+    choose(space, prefer)
 }
 
 /// Groups `G0`, `G1`, … of two tasks each: `a0` and `b0`, `a1` and `b1`, …
@@ -206,9 +207,16 @@ fn order(state: &State, prefer: &str) -> String {
     let mut conflicts: Vec<Choices> = Vec::new();
     let mut tried: Vec<String> = Vec::new();
     loop {
-        let space = SearchSpace { graph: &graph, state, conflicts: &conflicts, plans_again: true };
+        let space = SearchSpace {
+            graph: &graph,
+            state,
+            conflicts: &conflicts,
+            plans_again: true,
+            rank: None,
+            fixed: None,
+        };
         let prefer = selection(&graph, prefer);
-        let Some(found) = choose(space, &prefer, &BTreeMap::new()) else {
+        let Some(found) = choose(space, &prefer) else {
             return tried.join(" ");
         };
         let group = graph.ix(&AtomId::from("G")).expect("the group");

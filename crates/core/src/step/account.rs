@@ -8,12 +8,11 @@ use alloc::{format, string::String, vec::Vec};
 use super::{base_case, law_point, remedies, transaction::Transaction};
 use crate::{
     id::AtomId,
-    law::{self, LawInputs},
-    memory, search,
+    law, memory,
     state::{
         AtomStatus, Binding, Extra, JudgedBy, JudgingRecord, Question, Reason, RunStatus, State,
-        Task, TryEnd,
-        account::{Accountable, LastDirective, RunMetrics},
+        Task, Try, TryEnd,
+        account::{Accountable, RunMetrics},
         atom::{Rest, TaskQuestion},
         check::Thousandths,
         final_result::{FinalOutput, FinalResultRecord},
@@ -22,66 +21,35 @@ use crate::{
     verdict::Verdict,
 };
 
-/// A result with its account.
-pub(super) fn add(transaction: &Transaction, result: FinalResultRecord) -> FinalResultRecord {
-    let state = &transaction.state;
-    let point = state.run.law.as_ref().and_then(|law| law.point.as_ref());
-    let is_completed = result.result == Some(RunStatus::Completed);
-    let loss = result.loss.clone();
-    let given = point.and_then(|point| LastDirective::of_word(point.directive.word()));
-    FinalResultRecord {
-        grad_l: loss.as_ref().map(|loss| change(loss, point)),
-        directive: if is_completed { Some(LastDirective::Accept) } else { given },
-        best: best(transaction, loss.as_ref()),
-        accountable: Some(accountable(transaction, &result, loss.as_ref())),
-        metrics: Some(metrics(transaction)),
-        loss,
-        ..result
-    }
-}
-
 /// The numbers of the delivered tree; a leaf that was not measured does not hold.
 pub(super) fn loss(transaction: &Transaction, is_completed: bool) -> Option<Loss> {
     let check = transaction.state.objective.base_case.as_ref()?;
     let basis = base_case::result_basis(transaction)?;
-    let failing = law_point::failing(transaction, check, &basis);
-    let inputs = law_point::inputs(transaction, check, &basis, &failing);
-    let inputs = match is_completed {
+    let (mut inputs, _) = law_point::inputs(transaction, check, &basis);
+    if is_completed {
         // In place, what was measured may be out of date by now.
-        true => LawInputs { distance: 0, ..inputs },
-        false => inputs,
-    };
-    let inputs = match law_point::is_for_somebody(transaction) {
-        true => inputs,
+        inputs.distance = 0;
+    }
+    if !law_point::is_for_somebody(transaction) {
         // Without a planner nothing counted the failures while they came.
-        false => with_failures(&transaction.state, inputs),
-    };
+        for (_, failed) in transaction.state.failures() {
+            let (logical, environmental) = law_point::counts_of(failed);
+            inputs.logical = inputs.logical.saturating_add(logical);
+            inputs.environmental = inputs.environmental.saturating_add(environmental);
+        }
+    }
     Some(law::loss_of(&LawWeights::OF_PROGRAM, &inputs))
 }
 
-fn with_failures(state: &State, inputs: LawInputs) -> LawInputs {
-    let failures = state.failures();
-    let counts = failures.map(|(_, failed)| law_point::counts_of(failed));
-    let of_failures = |(logical, environmental): (u64, u64), (more, others): (u64, u64)| {
-        let logical = logical.saturating_add(more);
-        (logical, environmental.saturating_add(others))
-    };
-    let (logical, environmental) = counts.fold((0, 0), of_failures);
-    LawInputs {
-        logical: inputs.logical.saturating_add(logical),
-        environmental: inputs.environmental.saturating_add(environmental),
-        ..inputs
-    }
-}
-
-fn change(loss: &Loss, point: Option<&LawPoint>) -> SignedThousandths {
+/// The change of the loss since the last point.
+pub(super) fn change(loss: &Loss, point: Option<&LawPoint>) -> SignedThousandths {
     let thousandths = |value: Thousandths| i32::try_from(value.0).unwrap_or_default();
     let change = point.map(|point| thousandths(loss.l) - thousandths(point.loss.l));
     SignedThousandths(change.unwrap_or_default())
 }
 
 /// The delivered tree, unless a point saw one that is nearer.
-fn best(transaction: &Transaction, loss: Option<&Loss>) -> Option<NearestCommit> {
+pub(super) fn best(transaction: &Transaction, loss: Option<&Loss>) -> Option<NearestCommit> {
     let run = &transaction.state.run;
     let delivered = loss.map(|loss| NearestCommit {
         d: loss.d,
@@ -102,31 +70,31 @@ fn best(transaction: &Transaction, loss: Option<&Loss>) -> Option<NearestCommit>
 }
 
 /// The first line of the table that is so.
-fn accountable(
-    transaction: &Transaction,
-    result: &FinalResultRecord,
-    loss: Option<&Loss>,
-) -> Accountable {
+pub(super) fn accountable(transaction: &Transaction, result: &FinalResultRecord) -> Accountable {
     use Accountable as Role;
+    let state = &transaction.state;
     let reason = result.reason.unwrap_or(Reason::Bug);
-    let facts = AccountFacts::of(transaction, result);
-    let is_logical = loss.is_some_and(|loss| loss.p.0 > LawWeights::OF_PROGRAM.rho.0);
+    let is_logical = result.loss.as_ref().is_some_and(|loss| loss.p > LawWeights::OF_PROGRAM.rho);
+    let judge_errs = || state.run.judging.as_ref().is_some_and(JudgingRecord::assessor_errs);
+    // Everything was done, and the base case did not hold.
+    let is_refuted = state.refutations().next().is_some();
+    let has_failed = result.still_failed().next().is_some();
     match reason {
         Reason::AlreadyHeld | Reason::BaseCase => of_completed(result.output.as_ref()),
         Reason::Bug => Role::Program,
         Reason::Stopped | Reason::Guidance | Reason::InDoubt | Reason::Confirmation => Role::Person,
         Reason::Unavailable => Role::Environment,
-        _ if facts.judge_errs => Role::Judge,
-        _ if facts.memory_errs => Role::Memory,
+        _ if judge_errs() => Role::Judge,
+        _ if memory::has_erred(state, &transaction.graph) => Role::Memory,
         _ if !remedies::blocked(transaction).is_empty() => Role::Person,
-        _ if facts.is_unmeasured => Role::Perceiver,
-        Reason::Passes | Reason::Abandoned if facts.came_nearer => Role::ControlLaw,
-        _ if facts.is_refuted && facts.has_planner => Role::Planner,
-        _ if facts.is_refuted => Role::Person,
-        _ if facts.has_no_plan => Role::Planner,
-        _ if facts.has_failed && facts.by_form => Role::Answer,
-        _ if facts.has_failed && is_logical => Role::Worker,
-        _ if facts.has_failed => Role::Environment,
+        _ if is_unmeasured(state, result) => Role::Perceiver,
+        Reason::Passes | Reason::Abandoned if came_nearer(state) => Role::ControlLaw,
+        _ if is_refuted && law_point::is_for_somebody(transaction) => Role::Planner,
+        _ if is_refuted => Role::Person,
+        _ if has_no_plan(transaction) => Role::Planner,
+        _ if has_failed && failed_by_form(state, result) => Role::Answer,
+        _ if has_failed && is_logical => Role::Worker,
+        _ if has_failed => Role::Environment,
         _ => Role::Person,
     }
 }
@@ -140,62 +108,35 @@ pub(super) fn of_completed(output: Option<&FinalOutput>) -> Accountable {
     }
 }
 
-/// The facts about an ending without success.
-struct AccountFacts {
-    /// An assessor took several passes for converged.
-    judge_errs: bool,
-    /// A lesson spoke against a choice that is solved.
-    memory_errs: bool,
-    /// No leaf of the base case was ever decided.
-    is_unmeasured: bool,
-    /// The distance fell at the newest point.
-    came_nearer: bool,
-    /// Everything was done, and the base case did not hold.
-    is_refuted: bool,
-    has_planner: bool,
-    /// A step that plans has failed for good: it came to no plan, or to no further one.
-    has_no_plan: bool,
-    has_failed: bool,
-    /// All that failed has failed by the form of an answer alone.
-    by_form: bool,
+/// Whether no leaf of the base case was ever decided.
+fn is_unmeasured(state: &State, result: &FinalResultRecord) -> bool {
+    let mut held = state.run.verdicts.iter().map(|one| one.held);
+    let mut verdicts = result.evidence.iter().filter_map(|one| one.verdict.as_deref());
+    held.all(|held| held == 0) && !verdicts.any(|verdict| verdict == "pass" || verdict == "fail")
 }
 
-impl AccountFacts {
-    fn of(transaction: &Transaction, result: &FinalResultRecord) -> Self {
-        let state = &transaction.state;
-        let judging = state.run.judging.as_ref();
-        let decided = |verdict: &str| verdict == "pass" || verdict == "fail";
-        let mut held = state.run.verdicts.iter().map(|one| one.held);
-        let mut verdicts = result.evidence.iter().filter_map(|one| one.verdict.as_deref());
-        let point = state.run.law.as_ref().and_then(|law| law.point.as_ref());
-        let least = i64::from(LawWeights::OF_PROGRAM.epsilon.0);
-        let mut plans = transaction.graph.plans().map(|x| transaction.graph.id(x));
-        let has_no_plan = |id: &AtomId| {
-            let mut tries = search::tries(state, id).iter();
-            tries.any(|tried| tried.has_failed())
-        };
-        Self {
-            judge_errs: judging.is_some_and(JudgingRecord::assessor_errs),
-            memory_errs: memory::has_erred(state, &transaction.graph),
-            is_unmeasured: held.all(|held| held == 0) && !verdicts.any(decided),
-            came_nearer: point.is_some_and(|point| {
-                let fell = -i64::from(point.grad_d.0);
-                fell > 0 && fell >= least
-            }),
-            is_refuted: state.refutations().next().is_some(),
-            has_planner: law_point::is_for_somebody(transaction),
-            has_no_plan: plans.any(has_no_plan),
-            has_failed: result.still_failed().next().is_some(),
-            by_form: result.still_failed().all(|failed| {
-                let newest = state.newest_failure(&AtomId::new(failed.atom.as_str()));
-                newest.is_some_and(|(_, failure)| failure.by_form)
-            }),
-        }
-    }
+/// Whether the distance fell at the newest point.
+fn came_nearer(state: &State) -> bool {
+    let point = state.run.law.as_ref().and_then(|law| law.point.as_ref());
+    point.is_some_and(|point| law::fell(&LawWeights::OF_PROGRAM, point.grad_d))
+}
+
+/// Whether a step that plans has failed for good: it came to no plan, or to no further one.
+fn has_no_plan(transaction: &Transaction) -> bool {
+    let mut plans = transaction.graph.plans().filter_map(|x| transaction.task(x));
+    plans.any(|task| task.tries.iter().any(Try::has_failed))
+}
+
+/// Whether all that failed has failed by the form of an answer alone.
+fn failed_by_form(state: &State, result: &FinalResultRecord) -> bool {
+    result.still_failed().all(|failed| {
+        let newest = state.newest_failure(&AtomId::new(failed.atom.as_str()));
+        newest.is_some_and(|(_, failure)| failure.by_form)
+    })
 }
 
 /// Counts of tasks and attempts, as far as the state tells them: a new start forgets failures of the environment.
-fn metrics(transaction: &Transaction) -> RunMetrics {
+pub(super) fn metrics(transaction: &Transaction) -> RunMetrics {
     let state = &transaction.state;
     let mut metrics = RunMetrics {
         transient: state.run.spent.transient,

@@ -15,7 +15,7 @@ use super::{
     law_point::{self, PointProgress},
     pass_questions, phase, planning, probing, question, reconcile, redirect, replan, rest, run_end,
     transaction::Transaction,
-    unrated, usage,
+    usage,
 };
 use crate::{
     event::Reason,
@@ -29,7 +29,8 @@ use crate::{
 const ROUNDS_MAX: usize = 100;
 
 pub(super) fn advance(transaction: &mut Transaction) {
-    if judgement::judge(&requests(transaction)) == Judgement::AwaitChange {
+    let awaits_change = transaction.state.run.status == RunStatus::Redirecting;
+    if awaits_change && !transaction.state.control.stop_requested {
         return;
     }
     replan::grant(transaction);
@@ -197,26 +198,18 @@ fn without_selection(transaction: &mut Transaction) -> DeadEndFacts {
     facts
 }
 
-/// The facts that requests make, without those of the work.
-fn requests(transaction: &Transaction) -> RunFacts {
+fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
     let control = &transaction.state.control;
     let awaits_change = transaction.state.run.status == RunStatus::Redirecting;
     RunFacts {
         redirect: control.redirect_requested && !awaits_change,
         stop: control.stop_requested,
         awaits_change,
-        ..RunFacts::default()
-    }
-}
-
-fn facts(transaction: &Transaction, is_blocked: bool) -> RunFacts {
-    RunFacts {
         base_case_holds: base_case::base_verdict(transaction) == Some(Verdict::Pass)
             && base_case::may_complete(transaction),
         unavailable: transaction.session.unavailable.is_some(),
         hard_budget: hard_budget(transaction),
         nothing_left: if is_blocked { None } else { nothing_left(transaction) },
-        ..requests(transaction)
     }
 }
 
@@ -233,15 +226,12 @@ fn hard_budget(transaction: &Transaction) -> Option<Reason> {
     }
     let limit = usage::reached(transaction)
         .or_else(|| dispatch::lacks(transaction))
-        .or_else(|| unrated::lacks(transaction));
+        .or_else(|| base_case::lacks_for_rating(transaction));
     limit.map(Reason::from)
 }
 
 fn has_live(transaction: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool {
-    let mut open = transaction.graph.paired(&transaction.state.atoms);
-    open.any(|(x, atom)| {
-        transaction.active.is_live(x) && atom.task().is_some_and(|task| wanted(&task.status))
-    })
+    transaction.live_tasks().any(|(_, task)| wanted(&task.status))
 }
 
 /// Nothing runs and nothing can start: a person is needed.
@@ -266,30 +256,11 @@ fn nothing_left(transaction: &Transaction) -> Option<Reason> {
     waits_for_person.then_some(Reason::Confirmation)
 }
 
-fn stuck_status(transaction: &Transaction) -> RunStatus {
-    match transaction.state.objective.constraints.on_stuck() {
-        OnStuck::Ask => RunStatus::NeedsGuidance,
-        OnStuck::Abandon => RunStatus::Exhausted,
-    }
-}
-
 /// A doubt or a missing confirmation comes before `exhausted`.
 fn guided(transaction: &Transaction, reason: Reason) -> RunStatus {
-    match reason {
-        Reason::InDoubt | Reason::Confirmation | Reason::Guidance => RunStatus::NeedsGuidance,
-        Reason::AlreadyHeld
-        | Reason::BaseCase
-        | Reason::Stopped
-        | Reason::NoChoice
-        | Reason::Passes
-        | Reason::Abandoned
-        | Reason::Iterations
-        | Reason::Time
-        | Reason::Calls
-        | Reason::Tokens
-        | Reason::Cost
-        | Reason::Unavailable
-        | Reason::Bug => stuck_status(transaction),
+    match transaction.state.objective.constraints.on_stuck() {
+        OnStuck::Abandon if !reason.asks_a_person() => RunStatus::Exhausted,
+        OnStuck::Abandon | OnStuck::Ask => RunStatus::NeedsGuidance,
     }
 }
 
@@ -306,7 +277,7 @@ fn stop(transaction: &mut Transaction) {
         "stopped",
     );
     if is_now {
-        transaction.all_in_flight().iter().for_each(|id| attempt_end::lost(transaction, id));
+        transaction.all_in_flight().iter().for_each(|one| attempt_end::lost(transaction, one));
     }
     if transaction.state.run.in_flight.is_empty() {
         run_end::finish(transaction, RunStatus::Stopped, Reason::Stopped, None);
@@ -315,8 +286,8 @@ fn stop(transaction: &mut Transaction) {
 
 /// A verdict needs something that is missing: the run stops, and nothing is completed.
 pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
-    for id in transaction.all_in_flight() {
-        attempt_end::lost(transaction, &id);
+    for intent in transaction.all_in_flight() {
+        attempt_end::lost(transaction, &intent);
     }
     transaction.session.unavailable = Some(Unavailable::outside(why));
     run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
@@ -386,15 +357,11 @@ fn interrupt(
     which: impl Fn(&Intent, bool) -> bool,
     why: &'static str,
 ) {
-    let chosen: Vec<AttemptId> = transaction
-        .state
-        .run
-        .in_flight
-        .iter()
-        .filter(|intent| which(intent, transaction.must_finish(intent)))
-        .map(|intent| intent.id.clone())
-        .collect();
-    chosen.iter().for_each(|id| attempt_end::cut_off(transaction, id, why));
+    for intent in transaction.all_in_flight() {
+        if which(&intent, transaction.must_finish(&intent)) {
+            attempt_end::cut_off(transaction, &intent, why);
+        }
+    }
 }
 
 /// Refutes the selection if all roots are resolved and the base case failed on this very tree.
@@ -417,7 +384,7 @@ fn note_refutation(transaction: &mut Transaction) {
     let mut failed = Vec::new();
     let mut text = String::new();
     for leaf in check.leaves() {
-        let judged = transaction.evaluate(&basis, |evaluator| evaluator.judge(leaf));
+        let judged = transaction.evaluator(&basis).judge(leaf);
         let seen = transaction.session.evidence.get(&leaf.key(), &basis);
         let seen = seen.filter(|seen| seen.verdict != Verdict::Pass);
         if seen.is_some() || judged == CheckProgress::Decided(Verdict::Fail) {
@@ -425,7 +392,7 @@ fn note_refutation(transaction: &mut Transaction) {
         }
         text.extend(seen.map(|seen| seen.measurement.excerpt.as_str()));
     }
-    let evidence = transaction.evidence_of(&check, &basis);
+    let evidence = transaction.evaluator(&basis).evidence_of(&check);
     backtrack::refute(transaction, failed, evidence, &text);
     law_point::take(transaction);
 }
@@ -436,12 +403,8 @@ fn base_waits_for_person(transaction: &Transaction) -> bool {
     let (Some(check), Some(basis)) = (check, base_case::deciding_basis(transaction)) else {
         return false;
     };
-    transaction.evaluate(&basis, |evaluator| {
-        matches!(
-            evaluator.judge(check),
-            CheckProgress::Confirm(_) | CheckProgress::Decided(Verdict::Unknown)
-        )
-    })
+    let progress = transaction.evaluator(&basis).judge(check);
+    matches!(progress, CheckProgress::Confirm(_) | CheckProgress::Decided(Verdict::Unknown))
 }
 
 /// At a dead end: whether only a person's confirmation is missing on the present tree.

@@ -13,12 +13,11 @@ use super::{
     repair::{self, RepairCause},
     replan, rest,
     transaction::Transaction,
-    unusable, usage,
+    unusable,
 };
 use crate::{
     doc::Node,
     event::{AgentReport, AnswerDoubt, Event, Misfit, Outcome, Product},
-    id::{AttemptId, Epoch},
     measure, search,
     state::{
         AtomStatus, BlockedReport, FailureClass, Intent, OnStuck, Role, TryEnd,
@@ -30,33 +29,26 @@ use crate::{
     world::AttemptProgress,
 };
 
-pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch, outcome: Outcome) {
-    let Some(intent) = transaction.in_flight(id).filter(|intent| intent.epoch == epoch).cloned()
-    else {
-        transaction.announce(Event::Discarded { attempt: id.clone() });
-        return;
-    };
-    usage::ended(transaction, id, &outcome);
+pub(super) fn ended(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
     if outcome.is_success() {
-        finished(transaction, &intent, outcome)
+        finished(transaction, intent, outcome)
     } else {
-        by_exit(transaction, &intent, &outcome)
+        by_exit(transaction, intent, &outcome)
     }
 }
 
 fn by_exit(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome) {
-    let id = &intent.id;
     match outcome.how {
         // The attempt did not end by itself, so nobody knows whether its effect outside happened.
-        _ if outcome.how.is_cut_off() && intent.effect.is_once_only() => lost(transaction, id),
-        CommandEnd::Exit(75) => passing(transaction, id, outcome),
+        _ if outcome.how.is_cut_off() && intent.effect.is_once_only() => lost(transaction, intent),
+        CommandEnd::Exit(75) => passing(transaction, intent, outcome),
         CommandEnd::Exit(_)
         | CommandEnd::Signal(_)
         | CommandEnd::TimedOut
         | CommandEnd::NotRun(_) => {
             let has_run = outcome.how.has_run().is_some();
             let class = if has_run { FailureClass::Logical } else { FailureClass::Environmental };
-            failed(transaction, id, by_outcome(outcome, class));
+            failed(transaction, intent, by_outcome(outcome, class));
         }
     }
 }
@@ -70,20 +62,14 @@ pub(super) fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
     Failure::of(outcome, class, reason)
 }
 
-fn is_probe(transaction: &Transaction, id: &AttemptId) -> bool {
-    let intent = transaction.in_flight(id);
-    intent.is_some_and(|intent| intent.role == Role::Probe)
-}
-
 /// It came to its end: its change is merged next, and nothing is decided yet.
 fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
-    let id = &intent.id;
     if intent.role == Role::Probe {
         return probing::finished(transaction, intent, &outcome);
     }
     if let Some(report) = outcome.report.as_ref().filter(|_| outcome.is_blocked()) {
         let words = report.summary.clone();
-        return blocked(transaction, id, &outcome, words);
+        return blocked(transaction, intent, &outcome, words);
     }
     if let Some(doubt) = outcome.doubt() {
         return doubted(transaction, intent, outcome, &doubt);
@@ -94,15 +80,20 @@ fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
             reason: Misfit::reason(&outcome.misfits),
             ..by_outcome(&outcome, FailureClass::Logical)
         };
-        return refused(transaction, id, failure);
+        return refused(transaction, intent, failure);
     }
     if transaction.plan_of(&intent.atom).is_some() {
-        return match planning::finished(transaction, id, &outcome) {
+        return match planning::finished(transaction, intent, &outcome) {
             Ok(()) => {}
-            Err(failure) => failed(transaction, id, *failure),
+            Err(failure) => failed(transaction, intent, *failure),
         };
     }
-    transaction.session.progress.insert(id.clone(), AttemptProgress::Finished(Arc::new(outcome)));
+    await_checks(transaction, intent, outcome);
+}
+
+fn await_checks(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
+    let progress = AttemptProgress::Finished(Arc::new(outcome));
+    transaction.session.progress.insert(intent.id.clone(), progress);
 }
 
 /// Leaves an attempt to its checks, whatever its agent says. It fails where a value is needed, or where they cannot tell.
@@ -123,35 +114,36 @@ pub(super) fn doubted(
     };
     let is_work = intent.role == Role::Worker && !outcome.is_blocked();
     if !(is_work && may_tell && outcome.misfits.is_empty()) {
-        return denied(transaction, &intent.id, &outcome, doubt);
+        return denied(transaction, intent, &outcome, doubt);
     }
-    let progress = AttemptProgress::Finished(Arc::new(outcome));
-    transaction.session.progress.insert(intent.id.clone(), progress);
+    await_checks(transaction, intent, outcome);
 }
 
 /// Fails an attempt by the doubt about it.
 pub(super) fn denied(
     transaction: &mut Transaction,
-    id: &AttemptId,
+    intent: &Intent,
     outcome: &Outcome,
     doubt: &AnswerDoubt,
 ) {
     let by_form = matches!(doubt, AnswerDoubt::Form(_));
     let failure =
         Failure { by_form, ..Failure::of(outcome, FailureClass::Logical, doubt.words().into()) };
-    if by_form { refused(transaction, id, failure) } else { failed(transaction, id, failure) }
+    if by_form {
+        refused(transaction, intent, failure)
+    } else {
+        failed(transaction, intent, failure)
+    }
 }
 
 /// The attempt came to its end, but its output is of no use. Its effect outside may have happened, so a person is asked
 /// before it happens again.
-pub(super) fn refused(transaction: &mut Transaction, id: &AttemptId, failure: Failure) {
-    let is_once_only = |intent: &Intent| intent.effect.is_once_only();
-    if !transaction.in_flight(id).is_some_and(is_once_only) {
-        return failed(transaction, id, failure);
+pub(super) fn refused(transaction: &mut Transaction, intent: &Intent, failure: Failure) {
+    if !intent.effect.is_once_only() {
+        return failed(transaction, intent, failure);
     }
-    if let Some(intent) = transaction.land(id) {
-        doubt(transaction, in_doubt(&intent, &failure.reason));
-    }
+    transaction.land(&intent.id);
+    doubt(transaction, in_doubt(intent, &failure.reason));
 }
 
 fn in_doubt(intent: &Intent, reason: &str) -> InDoubtEntry {
@@ -165,18 +157,15 @@ fn in_doubt(intent: &Intent, reason: &str) -> InDoubtEntry {
 }
 
 /// The agent reports that it cannot be done: no further attempt in this context.
-fn blocked(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, words: String) {
-    let Some(intent) = transaction.in_flight(id).cloned() else {
-        return;
-    };
+fn blocked(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, words: String) {
     let words = if words.is_empty() { "no reason is given".into() } else { words };
     let failure = Failure {
         reason: format!("blocked: {words}"),
         ..by_outcome(outcome, FailureClass::Logical)
     };
-    fail(transaction, id, failure, true);
+    fail(transaction, intent, failure, true);
     let output = outcome.report.as_ref().and_then(output_of);
-    if let Some(task) = transaction.task(&intent.atom) {
+    if let Some(task) = transaction.task_mut(&intent.atom) {
         task.status = AtomStatus::Invalid(BlockedReport { words, output });
     }
 }
@@ -193,11 +182,8 @@ fn output_of(report: &AgentReport) -> Option<Node> {
 }
 
 /// A failure that may pass is tried again at no cost, up to a limit.
-pub(super) fn passing(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome) {
+pub(super) fn passing(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome) {
     let most = transaction.state.objective.constraints.max_transient();
-    let Some(intent) = transaction.in_flight(id).cloned() else {
-        return;
-    };
     let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return;
     };
@@ -206,20 +192,20 @@ pub(super) fn passing(transaction: &mut Transaction, id: &AttemptId, outcome: &O
         if most > 0 {
             failure.reason = format!("still transient after {most} retries ({})", failure.reason);
         }
-        return failed(transaction, id, failure);
+        return failed(transaction, intent, failure);
     }
     tried.transient += 1;
     let retry = tried.transient;
-    let wait_ms = backoff_ms(retry, id.as_str());
+    let wait_ms = backoff_ms(retry, intent.id.as_str());
     transaction.run().spent.transient += 1;
-    transaction.land(id);
+    transaction.land(&intent.id);
     let until_ms = transaction.active_in(wait_ms);
-    transaction.session.waits_until_ms.insert((intent.atom.clone(), intent.context), until_ms);
-    let ms = outcome.duration_ms;
+    let key = (intent.atom.clone(), intent.context.clone());
+    transaction.session.waits_until_ms.insert(key, until_ms);
     transaction.announce(Event::Transient {
-        attempt: id.clone(),
-        atom: intent.atom,
-        ms,
+        attempt: intent.id.clone(),
+        atom: intent.atom.clone(),
+        ms: outcome.duration_ms,
         retry,
         of: most,
         wait_ms,
@@ -227,30 +213,27 @@ pub(super) fn passing(transaction: &mut Transaction, id: &AttemptId, outcome: &O
     });
 }
 
-pub(super) fn failed(transaction: &mut Transaction, id: &AttemptId, failure: Failure) {
-    fail(transaction, id, failure, false);
+pub(super) fn failed(transaction: &mut Transaction, intent: &Intent, failure: Failure) {
+    fail(transaction, intent, failure, false);
 }
 
 pub(super) fn fail(
     transaction: &mut Transaction,
-    id: &AttemptId,
+    intent: &Intent,
     failure: Failure,
     for_good: bool,
 ) {
-    if is_probe(transaction, id) {
-        return probing::failed(transaction, id, &failure.reason, failure.outcome.duration_ms);
+    if intent.role == Role::Probe {
+        return probing::failed(transaction, intent, &failure);
     }
-    let Some(intent) = transaction.land(id) else {
-        return;
-    };
+    transaction.land(&intent.id);
     transaction.run().iteration += 1;
-    let state = &transaction.state;
-    let limits = transaction
-        .task_of(&intent.atom)
-        .map(|task| (measure::attempts_max(state, task), measure::has_cold_try(state, task)));
-    let Some((most, has_cold_try)) = limits else {
+    let Some(task) = transaction.task_of(&intent.atom) else {
         return;
     };
+    let state = &transaction.state;
+    let (most, has_cold_try) =
+        (measure::attempts_max(state, task), measure::has_cold_try(state, task));
     let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return;
     };
@@ -276,7 +259,7 @@ pub(super) fn fail(
         .task_of(&intent.atom)
         .and_then(|task| task.tried(&intent.context))
         .is_some_and(|t| t.has_failed());
-    let fingerprint = failure::record(transaction, &intent, &failure, has_ended);
+    let fingerprint = failure::record(transaction, intent, &failure, has_ended);
     let (shown, confidence) = (failure.told_reason(), failure.confidence());
     transaction.announce(Event::AttemptFailed {
         attempt: intent.id.clone(),
@@ -290,85 +273,66 @@ pub(super) fn fail(
     });
     failure::tell(transaction);
     if let Some(fingerprint) = fingerprint.as_ref().filter(|_| !is_repair) {
-        rest::note(transaction, &intent, failure.mark(fingerprint));
+        rest::note(transaction, intent, failure.mark(fingerprint));
     }
     if !has_ended {
-        guidance_ask_if_alike(transaction, &intent);
+        guidance_ask_if_alike(transaction, intent);
     }
     if is_repair {
         return;
     }
     if let Some(fingerprint) = fingerprint {
-        unusable::note(transaction, &intent, &failure, &fingerprint);
+        unusable::note(transaction, intent, &failure, &fingerprint);
     }
 }
 
 /// The loop itself ends the attempt, and it is not counted. Nobody knows then whether an effect outside happened.
-pub(super) fn cut_off(transaction: &mut Transaction, id: &AttemptId, why: &str) {
-    let is_once_only = |intent: &Intent| intent.effect.is_once_only();
-    if transaction.in_flight(id).is_some_and(is_once_only) {
-        return lost(transaction, id);
+pub(super) fn cut_off(transaction: &mut Transaction, intent: &Intent, why: &str) {
+    if intent.effect.is_once_only() {
+        return lost(transaction, intent);
     }
-    if let Some(intent) = transaction.land(id) {
-        transaction.announce(Event::Interrupted {
-            attempt: id.clone(),
-            atom: intent.atom,
-            why: why.into(),
-        });
-    }
+    transaction.land(&intent.id);
+    tell_interrupted(transaction, intent, why);
+}
+
+fn tell_interrupted(transaction: &mut Transaction, intent: &Intent, why: &str) {
+    let (attempt, atom) = (intent.id.clone(), intent.atom.clone());
+    transaction.announce(Event::Interrupted { attempt, atom, why: why.into() });
 }
 
 /// A crash cut the attempt off, and its agent goes on with it: the same attempt, and one interruption more.
-pub(super) fn interrupted(transaction: &mut Transaction, id: &AttemptId) {
-    let most = INTERRUPTIONS_MAX;
-    let Some(atom) = transaction.in_flight(id).map(|intent| intent.atom.clone()) else {
-        return;
-    };
-    let task = transaction.task(&atom);
-    let goes_on = task.filter(|task| task.interruptions + 1 < most);
+pub(super) fn interrupted(transaction: &mut Transaction, intent: &Intent) {
+    let task = transaction.task_mut(&intent.atom);
+    let goes_on = task.filter(|task| task.interruptions + 1 < INTERRUPTIONS_MAX);
     let Some(task) = goes_on else {
-        return lost(transaction, id);
+        return lost(transaction, intent);
     };
     task.interruptions += 1;
-    transaction.announce(Event::Interrupted {
-        attempt: id.clone(),
-        atom,
-        why: "the loop was cut off; its agent goes on".into(),
-    });
+    tell_interrupted(transaction, intent, "the loop was cut off; its agent goes on");
 }
 
 /// A crash cut the attempt off. It is not counted and starts again under the same number, up to a limit.
-pub(super) fn lost(transaction: &mut Transaction, id: &AttemptId) {
-    let Some(intent) = transaction.land(id) else {
-        return;
-    };
+pub(super) fn lost(transaction: &mut Transaction, intent: &Intent) {
+    transaction.land(&intent.id);
     if intent.effect.is_once_only() {
-        return doubt(transaction, in_doubt(&intent, "cut off"));
+        return doubt(transaction, in_doubt(intent, "cut off"));
     }
-    let most = INTERRUPTIONS_MAX;
-    let Some(task) = transaction.task(&intent.atom) else {
+    let Some(task) = transaction.task_mut(&intent.atom) else {
         return;
     };
     task.interruptions += 1;
-    let is_too_often = task.interruptions >= most;
-    transaction.announce(Event::Interrupted {
-        attempt: id.clone(),
-        atom: intent.atom.clone(),
-        why: "the loop was cut off".into(),
-    });
-    if is_too_often {
-        give_up(transaction, &intent, most);
+    let is_too_often = task.interruptions >= INTERRUPTIONS_MAX;
+    tell_interrupted(transaction, intent, "the loop was cut off");
+    if is_too_often && intent.role != Role::Probe {
+        give_up(transaction, intent);
     }
 }
 
-fn give_up(transaction: &mut Transaction, intent: &Intent, most: u32) {
-    if intent.role == Role::Probe {
-        return;
-    }
+fn give_up(transaction: &mut Transaction, intent: &Intent) {
     if let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) {
         tried.ended = Some(TryEnd::Failed(FailureClass::Environmental));
     }
-    let reason = format!("cut off {most} times: it may be what ends the loop");
+    let reason = format!("cut off {INTERRUPTIONS_MAX} times: it may be what ends the loop");
     let failure = Failure::without_attempt(FailureClass::Environmental, reason);
     let _ = failure::record(transaction, intent, &failure, true);
 }
@@ -391,7 +355,7 @@ fn guidance_ask_if_alike(transaction: &mut Transaction, intent: &Intent) {
     if has_choice(transaction, intent) {
         return;
     }
-    if let Some(task) = transaction.task(&intent.atom) {
+    if let Some(task) = transaction.task_mut(&intent.atom) {
         task.status = AtomStatus::NeedsGuidance;
         transaction
             .announce(Event::NeedsGuidance { atom: intent.atom.clone(), question: String::new() });

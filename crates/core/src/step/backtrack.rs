@@ -15,11 +15,13 @@ use crate::{
         active::{self, Selection},
     },
     id::AtomId,
-    search,
+    search::{self, SearchSpace},
     state::{
         EntryKind, Intent, SideEffect, State, Task,
         atom::AttentionCause,
-        record::{BacktrackEntry, ChoiceChanges, ChoiceEntry, EvidenceRecord, RefutedEntry},
+        record::{
+            BacktrackEntry, ChoiceChanges, ChoiceEntry, Choices, EvidenceRecord, RefutedEntry,
+        },
     },
     world::speculation::Speculation,
 };
@@ -36,10 +38,24 @@ pub(super) enum BlockCause {
     Refuted,
 }
 
+impl BlockCause {
+    /// The choices with which something else could be had.
+    fn involved(&self, transaction: &Transaction) -> Choices {
+        let (graph, active) = (&transaction.graph, &transaction.active);
+        match self {
+            Self::Undecided => Choices::new(),
+            Self::Failed(x) | Self::Resting(x) => {
+                search::conflict(graph, *x, &active.choices(graph, *x))
+            }
+            Self::Refuted => active.whole(graph),
+        }
+    }
+}
+
 /// Finds a live atom that failed for good, or a group that needs a choice.
 pub(super) fn blocked(transaction: &Transaction) -> Option<BlockCause> {
     let (graph, active) = (&transaction.graph, &transaction.active);
-    let set_aside = first_set_aside(transaction, !transaction.is_settled());
+    let set_aside = first_set_aside(transaction, !transaction.is_settled);
     debug_assert_eq!(set_aside, first_set_aside(transaction, true));
     if let (Some(x), _) = set_aside {
         return Some(BlockCause::Failed(x));
@@ -77,12 +93,13 @@ pub(super) fn find(transaction: &Transaction, blocked: &BlockCause) -> Option<Se
     let prefer = transaction.selection();
     // First all selections of existing fragments are tried, then replanning, and only then other choices below a plan. While
     // something rests nothing is planned again.
+    let space = SearchSpace { rank: Some(&rank), ..space };
     let as_planned = || {
         let fixed = ground_of_plans(transaction, blocked)?;
-        let space = search::SearchSpace { plans_again: false, ..space };
-        search::choose_with(space, &prefer, &rank, &fixed)
+        let fixed = Some(&fixed);
+        search::choose(SearchSpace { plans_again: false, fixed, ..space }, &prefer)
     };
-    as_planned().or_else(|| search::choose(space, &prefer, &rank))
+    as_planned().or_else(|| search::choose(space, &prefer))
 }
 
 /// Selects anew, and gives the reason.
@@ -101,13 +118,7 @@ pub(super) fn select_instead(
 /// `None` if there is no such step.
 fn ground_of_plans(transaction: &Transaction, blocked: &BlockCause) -> Option<Selection> {
     let (graph, active) = (&transaction.graph, &transaction.active);
-    let involved = match blocked {
-        BlockCause::Undecided => return None,
-        BlockCause::Failed(x) | BlockCause::Resting(x) => {
-            search::conflict(graph, *x, &active.choices(graph, *x))
-        }
-        BlockCause::Refuted => active.whole(graph),
-    };
+    let involved = blocked.involved(transaction);
     let involved = involved.keys().filter_map(|id| graph.ix(id));
     let mut plans = involved.filter(|x| active.phase(graph, *x).is_some()).peekable();
     plans.peek()?;
@@ -117,14 +128,13 @@ fn ground_of_plans(transaction: &Transaction, blocked: &BlockCause) -> Option<Se
     });
     let is_group = |x: &Ix| graph.vertex(*x).kind == NodeKind::Any;
     let pairs = active.pairs(graph, upstream.filter(is_group));
-    let pair = |(group, choice): (&AtomId, &AtomId)| Some((graph.ix(group)?, graph.ix(choice)?));
-    Some(pairs.iter().filter_map(pair).collect())
+    Some(pairs.iter().filter_map(|(group, choice)| graph.pair(group, choice)).collect())
 }
 
 /// Selects a solved speculation, and ends attempts under other choices. False if there is no such speculation, or if an
 /// attempt in flight may happen once only: its end is awaited.
 pub(super) fn adopt(transaction: &mut Transaction) -> bool {
-    let speculations = transaction.speculations();
+    let speculations = Arc::clone(transaction.speculations());
     let is_won =
         |speculation: &&Speculation| speculation.is_won(&transaction.graph, transaction.solved());
     let Some(won) = speculations.iter().find(is_won) else {
@@ -151,10 +161,9 @@ pub(super) fn adopt(transaction: &mut Transaction) -> bool {
 /// Selects one choice of a group, where some selection with it has no conflict. True if it did.
 pub(super) fn take(transaction: &mut Transaction, group: Ix, choice: Ix, because: &str) -> bool {
     let conflicts = search::conflicts(transaction);
-    let space = transaction.space(&conflicts, false);
     let fixed = Selection::from([(group, choice)]);
-    let prefer = transaction.selection();
-    let Some(selection) = search::choose_with(space, &prefer, &BTreeMap::new(), &fixed) else {
+    let space = SearchSpace { fixed: Some(&fixed), ..transaction.space(&conflicts, false) };
+    let Some(selection) = search::choose(space, &transaction.selection()) else {
         return false;
     };
     select(transaction, &selection, because);
@@ -172,22 +181,19 @@ fn give_back_repairs(transaction: &mut Transaction) {
             let tried = task.tried(&context)?;
             (!tried.has_failed()).then_some(tried.repairs)
         };
-        let give_back = |task: &mut Task| {
-            let mut tries = task.tries.iter_mut();
-            if let Some(tried) = tries.find(|tried| tried.context == context) {
-                tried.repairs -= 1;
-            }
-        };
         let bound = transaction.state.bindings.get(id);
-        if let Some(binding) = bound {
-            if binding.of.task().and_then(repaired).is_some_and(|n| n > 0) {
-                transaction.change_binding(id, |binding| {
-                    Arc::make_mut(&mut binding.of).task_mut().map(give_back);
-                });
-            }
-        // The count tells whether an open atom is under repair.
-        } else if transaction.task_of(id).and_then(repaired).is_some_and(|n| n > 1) {
-            transaction.task(id).map(give_back);
+        let is_given_back = match bound {
+            Some(binding) => binding.of.task().and_then(repaired).is_some_and(|n| n > 0),
+            // The count tells whether an open atom is under repair.
+            None => transaction.task_of(id).and_then(repaired).is_some_and(|n| n > 1),
+        };
+        if is_given_back {
+            transaction.change_work(id, |task| {
+                let mut tries = task.tries.iter_mut();
+                if let Some(tried) = tries.find(|tried| tried.context == context) {
+                    tried.repairs -= 1;
+                }
+            });
         }
     }
 }
@@ -280,25 +286,15 @@ fn because(transaction: &Transaction, blocked: &BlockCause) -> String {
 /// change last. Then count results that are said to contradict, the files that the evidence names, nearness, and how recent a group is.
 fn rank(transaction: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> {
     let (graph, active) = (&transaction.graph, &transaction.active);
-    let (groups, from): (Vec<Ix>, Option<Ix>) = match blocked {
-        BlockCause::Undecided => return BTreeMap::new(),
-        BlockCause::Failed(x) | BlockCause::Resting(x) => {
-            let conflict = search::conflict(graph, *x, &active.choices(graph, *x));
-            (
-                conflict
-                    .keys()
-                    .filter_map(|group| graph.ix(group))
-                    .filter(|group| graph.vertex(*group).kind == NodeKind::Any)
-                    .collect(),
-                Some(*x),
-            )
-        }
-        BlockCause::Refuted => (graph.groups().collect(), None),
+    let from = match blocked {
+        BlockCause::Failed(x) | BlockCause::Resting(x) => Some(*x),
+        BlockCause::Undecided | BlockCause::Refuted => None,
     };
+    let involved = blocked.involved(transaction);
+    let groups = involved.keys().filter_map(|group| graph.ix(group));
     let named = last_files(&transaction.state);
     let mut scored: Vec<_> = groups
-        .into_iter()
-        .filter(|group| active.is_live(*group))
+        .filter(|group| graph.vertex(*group).kind == NodeKind::Any && active.is_live(*group))
         .map(|group| {
             let inside = active
                 .selection
@@ -318,15 +314,13 @@ fn rank(transaction: &Transaction, blocked: &BlockCause) -> BTreeMap<Ix, usize> 
 }
 
 fn is_external(transaction: &Transaction, x: Ix) -> bool {
-    let atom = transaction.state.atom(transaction.graph.id(x));
-    atom.and_then(|atom| atom.task())
-        .is_some_and(|task| matches!(task.spec.effect, SideEffect::External { .. }))
+    let task = transaction.task(x);
+    task.is_some_and(|task| matches!(task.spec.effect, SideEffect::External { .. }))
 }
 
 /// Whether a refiner said that its result contradicts another.
 fn contradicts(transaction: &Transaction, x: Ix) -> bool {
-    let atom = transaction.state.atom(transaction.graph.id(x));
-    let mark = atom.and_then(|atom| atom.task()?.attention.as_ref());
+    let mark = transaction.task(x).and_then(|task| task.attention.as_ref());
     mark.is_some_and(|mark| mark.because == AttentionCause::Contradicted)
 }
 

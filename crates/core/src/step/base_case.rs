@@ -6,13 +6,13 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{law_record, provider_wait::backoff_ms, transaction::Transaction, unrated};
+use super::{provider_wait::backoff_ms, transaction::Transaction, usage};
 use crate::{
     event::Event,
     graph::Ix,
     id::{AtomId, CommitId, TreeId},
-    state::{Check, VerdictRecord, fields::Extra, verdicts},
-    verdict::{self, Basis, Verdict},
+    state::{Check, Question, RunStatus, UsageLimit, VerdictRecord, fields::Extra, verdicts},
+    verdict::{Basis, CheckProgress, Verdict},
     world::Session,
 };
 
@@ -68,23 +68,15 @@ fn aim_at(transaction: &mut Transaction, target: Option<Basis>) {
 /// Judges the tree to deliver before a run ends. This is the head. If the base case does not hold on it, it is the best
 /// known tree.
 pub(super) fn choose(transaction: &mut Transaction) -> Delivery {
-    if !transaction.is_line_settled() {
+    if !is_head_judged(transaction) {
         return Delivery::Awaited;
     }
     let Some(head) = deciding_basis(transaction) else {
-        // The tree of the head is still being looked up.
-        return match transaction.state.run.head {
-            Some(_) => Delivery::Awaited,
-            None => Delivery::Best(None),
-        };
+        return Delivery::Best(None);
     };
-    if is_judged_on(transaction, &head) {
-        match verdict_on(transaction, &head) {
-            Some(Verdict::Pass) => Delivery::Holds(None),
-            Some(Verdict::Fail | Verdict::Unknown) | None => best(transaction, &head),
-        }
-    } else {
-        Delivery::Awaited
+    match verdict_on(transaction, &head) {
+        Some(Verdict::Pass) => Delivery::Holds(None),
+        Some(Verdict::Fail | Verdict::Unknown) | None => best(transaction, &head),
     }
 }
 
@@ -95,7 +87,7 @@ pub(super) fn is_head_judged(transaction: &mut Transaction) -> bool {
     }
     match deciding_basis(transaction) {
         Some(head) => is_judged_on(transaction, &head),
-        // The tree of the head is still being looked up.
+        // Else the tree of the head is still being looked up.
         None => transaction.state.run.head.is_none(),
     }
 }
@@ -148,9 +140,15 @@ pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, bas
     }
     transaction.session.base_target = None;
     keep_verdict(transaction, check, basis);
-    let Some(found) = progress(transaction, check, basis) else {
-        return;
+    let found = transaction.evaluator(basis).judge(check);
+    let has_more = match found {
+        CheckProgress::Measure(_) => true,
+        CheckProgress::Rate(_) => may_rate(transaction, basis),
+        CheckProgress::Decided(_) | CheckProgress::Again(_) | CheckProgress::Confirm(_) => false,
     };
+    if has_more {
+        return;
+    }
     // A verdict that could end the run is taken again on the deciding basis, before anything starts.
     let is_taken_again = !basis.decides()
         && may_complete(transaction)
@@ -160,58 +158,37 @@ pub(super) fn base_case_judged(transaction: &mut Transaction, check: &Check, bas
     let wait_ms = backoff_ms(1, "base case");
     let later_ms = transaction.active_in(wait_ms);
     let asks_again =
-        found.verdict == Verdict::Unknown && found.awaits.is_none() && found.to_rate.is_none();
+        matches!(found, CheckProgress::Decided(Verdict::Unknown) | CheckProgress::Again(_));
     transaction.session.base_again_at_ms = asks_again.then_some(later_ms);
     if basis.decides() {
         tell_differences(transaction, check, basis);
     }
     if !is_taken_again {
-        let count = transaction.evaluate(basis, |evaluator| evaluator.count(check));
-        let unmeasured = transaction.evaluate(basis, |evaluator| evaluator.count_unmeasured(check));
-        let open = match found.verdict {
+        let evaluator = transaction.evaluator(basis);
+        let (count, unmeasured) = (evaluator.count(check), evaluator.count_unmeasured(check));
+        let verdict = found.verdict().unwrap_or(Verdict::Unknown);
+        let open = match verdict {
             Verdict::Pass => open_steps(transaction),
             Verdict::Fail | Verdict::Unknown => Vec::new(),
         };
+        let (awaits, again, to_rate) = match found {
+            CheckProgress::Confirm(leaf) => (Some(leaf.title()), None, None),
+            CheckProgress::Again(leaf) => (None, Some(leaf.title()), None),
+            CheckProgress::Rate(leaf) => (None, None, Some(leaf.title())),
+            CheckProgress::Decided(_) | CheckProgress::Measure(_) => (None, None, None),
+        };
         transaction.announce(Event::BaseCase {
-            verdict: found.verdict,
+            verdict,
             pristine: basis.decides(),
             held: Some(count.held),
             of: Some(count.of),
             unmeasured: Some(unmeasured).filter(|count| *count > 0),
             open,
-            awaits: found.awaits,
-            again: found.again,
-            to_rate: found.to_rate,
+            awaits,
+            again,
+            to_rate,
         });
     }
-}
-
-struct Evaluation {
-    verdict: Verdict,
-    awaits: Option<String>,
-    again: Option<String>,
-    /// The leaf that a judge rates once the rest is done.
-    to_rate: Option<String>,
-}
-
-/// `None` while more must be measured.
-fn progress(transaction: &Transaction, check: &Check, basis: &Basis) -> Option<Evaluation> {
-    let found = |verdict, awaits, again| Evaluation { verdict, awaits, again, to_rate: None };
-    let may_ask = unrated::may_ask(transaction, basis);
-    transaction.evaluate(basis, |evaluator| match evaluator.judge(check) {
-        verdict::CheckProgress::Decided(verdict) => Some(found(verdict, None, None)),
-        verdict::CheckProgress::Measure(_) => None,
-        verdict::CheckProgress::Again(leaf) => {
-            Some(found(Verdict::Unknown, None, Some(leaf.title())))
-        }
-        verdict::CheckProgress::Rate(_) if may_ask => None,
-        verdict::CheckProgress::Rate(leaf) => {
-            Some(Evaluation { to_rate: Some(leaf.title()), ..found(Verdict::Unknown, None, None) })
-        }
-        verdict::CheckProgress::Confirm(leaf) => {
-            Some(found(Verdict::Unknown, Some(leaf.title()), None))
-        }
-    })
 }
 
 /// Keeps a verdict for the next commit: a verdict is no commit of its own.
@@ -222,8 +199,8 @@ fn keep_verdict(transaction: &mut Transaction, check: &Check, basis: &Basis) {
     let Some(commit) = commit_of(transaction, &tree) else {
         return;
     };
-    law_record::note_first_numbers(transaction, check, basis);
-    let count = transaction.evaluate(basis, |evaluator| evaluator.count(check));
+    transaction.note_first_numbers(check, basis);
+    let count = transaction.evaluator(basis).count(check);
     let is_head = transaction.state.run.head.as_ref() == Some(&commit);
     let known = verdicts_of(transaction).find(|one| one.tree == tree);
     let (choices, solved) = match known {
@@ -336,27 +313,16 @@ pub(super) fn base_verdict(transaction: &Transaction) -> Option<Verdict> {
 
 pub(super) fn verdict_on(transaction: &Transaction, basis: &Basis) -> Option<Verdict> {
     let check = transaction.state.objective.base_case.as_ref()?;
-    transaction.evaluate(basis, |evaluator| match evaluator.judge(check) {
-        verdict::CheckProgress::Decided(verdict) => Some(verdict),
-        verdict::CheckProgress::Measure(_)
-        | verdict::CheckProgress::Again(_)
-        | verdict::CheckProgress::Rate(_)
-        | verdict::CheckProgress::Confirm(_) => None,
-    })
+    transaction.evaluator(basis).judge(check).verdict()
 }
 
 /// Whether all machine checks hold on this basis.
 fn base_holds_so_far(transaction: &Transaction, basis: &Basis) -> bool {
     let check = transaction.state.objective.base_case.as_ref();
-    check.is_some_and(|check| {
-        transaction.evaluate(basis, |evaluator| {
-            matches!(
-                evaluator.judge(check),
-                verdict::CheckProgress::Decided(Verdict::Pass)
-                    | verdict::CheckProgress::Rate(_)
-                    | verdict::CheckProgress::Confirm(_)
-            )
-        })
+    check.is_some_and(|check| match transaction.evaluator(basis).judge(check) {
+        CheckProgress::Decided(verdict) => verdict == Verdict::Pass,
+        CheckProgress::Rate(_) | CheckProgress::Confirm(_) => true,
+        CheckProgress::Measure(_) | CheckProgress::Again(_) => false,
     })
 }
 
@@ -368,9 +334,8 @@ fn base_is_due(transaction: &Transaction) -> bool {
 /// Whether something is left to measure on this basis.
 fn base_is_open(transaction: &Transaction, basis: &Basis) -> bool {
     let check = transaction.state.objective.base_case.as_ref();
-    check.is_some_and(|check| {
-        transaction.evaluate(basis, |evaluator| evaluator.next_leaf(check).is_some())
-    }) || unrated::may_ask(transaction, basis)
+    check.is_some_and(|check| transaction.evaluator(basis).next_leaf(check).is_some())
+        || may_rate(transaction, basis)
 }
 
 /// Whether a base case that holds completes the run as things stand. It does if everything agreed is done, if nothing
@@ -419,4 +384,46 @@ pub(super) fn open_steps(transaction: &Transaction) -> Vec<AtomId> {
         open.extend(inside.into_iter().map(|x| graph.id(x).clone()));
     }
     open
+}
+
+// A quality leaf that must be rated before the base case is decided. Not here: asking (`rate`).
+
+/// A quality leaf without a rating, and the tree to rate.
+pub(super) struct UnratedLeaf {
+    pub(super) check: Check,
+    pub(super) basis: Basis,
+}
+
+/// The leaf that nothing but a rating is missing of, on the basis that decides.
+pub(super) fn unrated(transaction: &Transaction) -> Option<UnratedLeaf> {
+    let state = &transaction.state;
+    if state.run.status != RunStatus::Running || state.control.stop_requested {
+        return None;
+    }
+    let target = transaction.session.base_target.clone();
+    let basis = target.filter(Basis::decides)?;
+    let check = leaf_to_rate(transaction, &basis)?;
+    Some(UnratedLeaf { check, basis })
+}
+
+/// Whether a judge can be asked about this basis: nothing but a rating is missing there, and there is a judge.
+fn may_rate(transaction: &Transaction, basis: &Basis) -> bool {
+    let agent = transaction.session.agents.in_role(Question::Rate);
+    let can_pay = |agent| usage::lacking_for(transaction, Question::Rate, agent).is_none();
+    basis.decides() && agent.is_some_and(can_pay) && leaf_to_rate(transaction, basis).is_some()
+}
+
+/// The limit of usage that leaves too little for a rating, without which nothing goes on.
+pub(super) fn lacks_for_rating(transaction: &Transaction) -> Option<UsageLimit> {
+    unrated(transaction)?;
+    let agent = transaction.session.agents.in_role(Question::Rate)?;
+    usage::lacking_for(transaction, Question::Rate, agent)
+}
+
+fn leaf_to_rate(transaction: &Transaction, basis: &Basis) -> Option<Check> {
+    let check = transaction.state.objective.base_case.as_ref()?;
+    match transaction.evaluator(basis).judge(check) {
+        CheckProgress::Rate(leaf) => Some(leaf.clone()),
+        _ => None,
+    }
 }

@@ -22,7 +22,7 @@ use crate::{
         Binding, Check, FailureClass, Intent, ResultCommit, atom::MergeConflict,
         binding::SUMMARY_CHARS_MAX, record::EvidenceRecord,
     },
-    verdict::{self, Basis, MeasurementKind, Verdict},
+    verdict::{Basis, CheckProgress, MeasurementKind, Verdict},
     world::{
         AttemptProgress, results,
         speculation::{self, BaseProgress},
@@ -42,9 +42,10 @@ pub(super) fn tried(
         return;
     };
     let outcome = Arc::clone(outcome);
-    if !lands_on(transaction, id, &onto) {
+    let intent = transaction.in_flight(id).cloned();
+    let Some(intent) = intent.filter(|intent| lands_on(transaction, intent, &onto)) else {
         return;
-    }
+    };
     if let Merge::Clean { protected, .. } = &merge
         && !protected.is_empty()
     {
@@ -55,22 +56,20 @@ pub(super) fn tried(
             ""
         };
         let reason = format!("it changed what judges it: {}{advice}", protected.join(", "));
-        return attempt_end::refused(
-            transaction,
-            id,
-            Failure::of(&outcome, FailureClass::Logical, reason),
-        );
+        let failure = Failure::of(&outcome, FailureClass::Logical, reason);
+        return attempt_end::refused(transaction, &intent, failure);
     }
     let denial = outcome.doubt().filter(AnswerDoubt::is_denied);
     if let (Some(doubt), Merge::Unchanged { .. } | Merge::Conflict(_)) = (denial, &merge) {
-        return attempt_end::denied(transaction, id, &outcome, &doubt);
+        return attempt_end::denied(transaction, &intent, &outcome, &doubt);
     }
     match &merge {
-        Merge::Conflict(paths) => return remake(transaction, id, &outcome, paths),
+        Merge::Conflict(paths) => return remake(transaction, &intent, &outcome, paths),
         Merge::Broken(why) => {
             let reason = format!("its workspace cannot be used: {why}");
             let class = FailureClass::Environmental;
-            return attempt_end::refused(transaction, id, Failure::of(&outcome, class, reason));
+            let failure = Failure::of(&outcome, class, reason);
+            return attempt_end::refused(transaction, &intent, failure);
         }
         Merge::Clean { commit, tree, .. } => {
             drop(transaction.session.trees.insert(commit.clone(), tree.clone()))
@@ -89,28 +88,20 @@ pub(super) fn tried(
 }
 
 /// Whether the result may be integrated into this head now.
-fn lands_on(transaction: &Transaction, id: &AttemptId, onto: &Option<CommitId>) -> bool {
-    let speculations = transaction.speculations();
-    let landing_context = transaction.landing_context(&speculations);
-    let landing = transaction.in_flight(id).and_then(|intent| landing_context.landing(intent));
-    landing.as_ref() == Some(onto)
+fn lands_on(transaction: &Transaction, intent: &Intent, onto: &Option<CommitId>) -> bool {
+    transaction.landing_context().landing(intent).as_ref() == Some(onto)
 }
 
 /// A result that does not merge is made again on the new head. If its effect may happen once only, a person is asked
 /// instead.
-fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, paths: &[String]) {
-    let cause =
-        RepairCause { why: "its change does not merge", attempt: Some(id), conflict: paths };
-    if transaction.in_flight(id).is_some_and(|intent| intent.effect.is_once_only()) {
-        return attempt_end::refused(
-            transaction,
-            id,
-            Failure::of(outcome, FailureClass::Logical, repair::in_words(cause)),
-        );
+fn remake(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, paths: &[String]) {
+    let why = "its change does not merge";
+    let cause = RepairCause { why, attempt: Some(&intent.id), conflict: paths };
+    if intent.effect.is_once_only() {
+        let failure = Failure::of(outcome, FailureClass::Logical, repair::in_words(cause));
+        return attempt_end::refused(transaction, intent, failure);
     }
-    let Some(intent) = transaction.land(id) else {
-        return;
-    };
+    transaction.land(&intent.id);
     let _ = transaction.tried(&intent.atom, &intent.context, &intent.choices);
     if !repair::count_repair(transaction, &intent.atom, &intent.context, cause) {
         repair::out_of_repairs(transaction, &intent.atom, &intent.context, cause);
@@ -119,84 +110,65 @@ fn remake(transaction: &mut Transaction, id: &AttemptId, outcome: &Outcome, path
 
 /// Decides every candidate whose checks are complete.
 pub(super) fn decide_all(transaction: &mut Transaction) {
-    transaction.all_in_flight().iter().for_each(|id| decide(transaction, id));
-    while let Some((id, outcome)) = next_without_tree(transaction) {
+    transaction.all_in_flight().iter().for_each(|intent| decide(transaction, intent));
+    while let Some((intent, outcome)) = next_without_tree(transaction) {
         let merge = Merge::Unchanged { tree: None };
-        integrate(transaction, &id, &outcome, &merge, Vec::new());
+        integrate(transaction, &intent, &outcome, &merge, Vec::new());
     }
 }
 
 /// The result that lands next, if it has no tree of its own and no checks: there is nothing to merge and to measure.
-fn next_without_tree(transaction: &Transaction) -> Option<(AttemptId, Arc<Outcome>)> {
+fn next_without_tree(transaction: &Transaction) -> Option<(Intent, Arc<Outcome>)> {
     if !transaction.is_shared() || transaction.session.progress.is_empty() {
         return None;
     }
-    let speculations = transaction.speculations();
-    let landing_context = transaction.landing_context(&speculations);
-    let intent = speculation::next_to_land(&landing_context, transaction.serial_before())?;
+    let intent = speculation::next_to_land(&transaction.landing_context())?;
     let has_checks = transaction.task_of(&intent.atom)?.spec.checks.is_some();
     match transaction.session.progress.get(&intent.id)? {
         AttemptProgress::Finished(outcome) if intent.base.is_none() && !has_checks => {
-            Some((intent.id.clone(), Arc::clone(outcome)))
+            Some((intent.clone(), Arc::clone(outcome)))
         }
         AttemptProgress::Finished(_) | AttemptProgress::Merged { .. } => None,
     }
 }
 
 /// Integrates a candidate if its own checks hold; fails it if they do not.
-fn decide(transaction: &mut Transaction, id: &AttemptId) {
+fn decide(transaction: &mut Transaction, intent: &Intent) {
     let Some(AttemptProgress::Merged { outcome, onto, merge }) =
-        transaction.session.progress.get(id).cloned()
+        transaction.session.progress.get(&intent.id).cloned()
     else {
         return;
     };
-    let Some(intent) = transaction.in_flight(id).cloned() else {
-        return;
-    };
-    if !lands_on(transaction, id, &onto) {
+    if !lands_on(transaction, intent, &onto) {
         return;
     }
     let check = transaction.task_of(&intent.atom).and_then(|task| task.spec.checks.clone());
     let Some(check) = check else {
-        return integrate(transaction, id, &outcome, &merge, Vec::new());
+        return integrate(transaction, intent, &outcome, &merge, Vec::new());
     };
     let basis = speculation::basis_of(&merge, transaction.serial_before());
-    let decided = transaction.evaluate(&basis, |evaluator| match evaluator.judge(&check) {
-        verdict::CheckProgress::Decided(verdict) => Some(verdict),
-        verdict::CheckProgress::Measure(_)
-        | verdict::CheckProgress::Rate(_)
-        | verdict::CheckProgress::Confirm(_)
-        | verdict::CheckProgress::Again(_) => None,
-    });
-    match decided {
+    match transaction.evaluator(&basis).judge(&check).verdict() {
         None => {}
         Some(Verdict::Pass) => {
             let (state, session) = (&transaction.state, &transaction.session);
-            match speculation::on_base(state, session, &intent, &outcome) {
+            match speculation::on_base(state, session, intent, &outcome) {
                 None => {}
                 Some(BaseProgress::Learn(_) | BaseProgress::Measure(..)) => return,
                 Some(BaseProgress::Holds) => {
                     let words = outcome.doubt();
                     let words = words.as_ref().map_or("", AnswerDoubt::words);
                     let words = format!("{words}; its checks held before it too: they cannot tell");
-                    return attempt_end::denied(
-                        transaction,
-                        id,
-                        &outcome,
-                        &AnswerDoubt::Denied(words),
-                    );
+                    let doubt = AnswerDoubt::Denied(words);
+                    return attempt_end::denied(transaction, intent, &outcome, &doubt);
                 }
             }
-            let evidence = transaction.evidence_of(&check, &basis);
+            let evidence = transaction.evaluator(&basis).evidence_of(&check);
             let evidence = evidence.into_iter().map(|one| one.of_result().node()).collect();
-            integrate(transaction, id, &outcome, &merge, evidence);
+            integrate(transaction, intent, &outcome, &merge, evidence);
         }
         Some(Verdict::Fail | Verdict::Unknown) => {
-            attempt_end::refused(
-                transaction,
-                id,
-                check_failure(transaction, &check, &basis, &outcome),
-            );
+            let failure = check_failure(transaction, &check, &basis, &outcome);
+            attempt_end::refused(transaction, intent, failure);
         }
     }
 }
@@ -208,9 +180,7 @@ pub(super) fn ask_again_later(
     check: &Check,
     basis: &Basis,
 ) {
-    if transaction.evaluate(basis, |evaluator| {
-        matches!(evaluator.judge(check), verdict::CheckProgress::Again(_))
-    }) {
+    if matches!(transaction.evaluator(basis).judge(check), CheckProgress::Again(_)) {
         let wait_ms = backoff_ms(1, id.as_str());
         let until_ms = transaction.active_in(wait_ms);
         let waits = &mut transaction.session.checks_wait_until_ms;
@@ -233,7 +203,7 @@ fn check_failure(
     let mut reason = "its checks do not hold".to_string();
     let mut class = FailureClass::Logical;
     for leaf in check.leaves() {
-        if verdict::assertions::is_denied(&transaction.state.corrections, leaf, basis) {
+        if transaction.evaluator(basis).is_denied(leaf) {
             criteria.push(criterion(leaf, Verdict::Fail));
             reason = format!("a person says that it does not hold: {}", leaf.title());
         }
@@ -274,14 +244,12 @@ const ARTIFACTS_MAX: usize = 100;
 /// Moves the head in the state and binds the atom, in one commit.
 pub(super) fn integrate(
     transaction: &mut Transaction,
-    id: &AttemptId,
+    intent: &Intent,
     outcome: &Outcome,
     merge: &Merge,
     evidence: Vec<crate::state::FreeValue>,
 ) {
-    let Some(intent) = transaction.land(id) else {
-        return;
-    };
+    transaction.land(&intent.id);
     let Some(x) = transaction.ix(&intent.atom) else {
         return;
     };
@@ -291,16 +259,16 @@ pub(super) fn integrate(
         }
         Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => (None, None, Vec::new()),
     };
-    let lost = lost_in_conflict(transaction, &intent, merge);
+    let lost = lost_in_conflict(transaction, intent, merge);
     if lost.is_none() {
-        forget_conflict(transaction, &intent);
+        forget_conflict(transaction, intent);
     }
-    let attempts = repair::count_success(transaction, &intent);
-    unusable::has_worked(transaction, &intent);
-    let speculation = speculation_of(transaction, &intent);
+    let attempts = repair::count_success(transaction, intent);
+    unusable::has_worked(transaction, intent);
+    let speculation = speculation_of(transaction, intent);
     let active = speculation.as_ref().unwrap_or(&transaction.active);
     let inputs = results::inputs(&transaction.graph, active, &transaction.state, x);
-    let at = transaction.at().to_string();
+    let at = transaction.at.clone();
     let by = transaction
         .task_of(&intent.atom)
         .map_or("worker", |task| if task.spec.action.is_some() { "action" } else { "worker" });
@@ -354,8 +322,8 @@ pub(super) fn integrate(
     let ms = outcome.duration_ms;
     let not_taken = outcome.not_taken.in_short(!files.is_empty());
     transaction.announce(Event::Solved {
-        attempt: Some(id.clone()),
-        atom: intent.atom,
+        attempt: Some(intent.id.clone()),
+        atom: intent.atom.clone(),
         ms: Some(ms),
         files,
         commit,
@@ -367,8 +335,7 @@ pub(super) fn integrate(
 
 /// The active graph that the attempt was made under, if it is not the one in force.
 fn speculation_of(transaction: &Transaction, intent: &Intent) -> Option<Arc<ActiveGraph>> {
-    let speculations = transaction.speculations();
-    let landing_context = transaction.landing_context(&speculations);
+    let landing_context = transaction.landing_context();
     if landing_context.is_in_force(intent) {
         return None;
     }

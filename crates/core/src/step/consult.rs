@@ -4,7 +4,8 @@
 //! no base case. Not here: how one is put (`question`).
 
 use super::{
-    final_words, gate, pass_questions, question, rate, summarise, transaction::Transaction, unrated,
+    base_case, final_words, gate, pass_questions, question, rate, summarise,
+    transaction::Transaction,
 };
 use crate::{
     event::ConsultEnd,
@@ -15,7 +16,7 @@ use crate::{
 
 /// Brings the question in flight into line with what is wanted now.
 pub(super) fn follow(transaction: &mut Transaction) {
-    let leaf = unrated::wanted(transaction);
+    let leaf = base_case::unrated(transaction);
     forget_waits(transaction);
     if let Some(asked) = transaction.state.run.consult.clone()
         && !is_wanted(transaction, &asked)

@@ -5,7 +5,6 @@
 use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
 
 use super::{
-    attempt_start::{self, title_of},
     base_case, gate, phase, probing, summarise,
     transaction::Transaction,
     usage::{self, Reservation},
@@ -138,7 +137,7 @@ fn start_or_wait(
 fn speculate(transaction: &mut Transaction, free: usize) {
     // An atom that waits for a provider keeps its slot: nothing is tried in its place.
     let mut free = free.saturating_sub(transaction.state.run.waits.len());
-    for speculation in transaction.speculations().iter() {
+    for speculation in Arc::clone(transaction.speculations()).iter() {
         for (x, head) in startable_beside(transaction, speculation) {
             if free == 0 || !probing::is_worth(transaction, speculation) {
                 break;
@@ -158,8 +157,7 @@ fn startable_beside(
     transaction: &Transaction,
     speculation: &Speculation,
 ) -> Vec<(Ix, Option<CommitId>)> {
-    let speculations = transaction.speculations();
-    let Some(head) = speculation.head(&transaction.landing_context(&speculations)) else {
+    let Some(head) = speculation.head(&transaction.landing_context()) else {
         return Vec::new();
     };
     let found = transaction.graph.tasks_as_written().filter(|x| {
@@ -167,7 +165,7 @@ fn startable_beside(
         let is_due = |context| is_due(transaction, id, context);
         speculation.is_startable(&transaction.graph, &transaction.state, *x)
             && speculation.active.context(*x).is_some_and(is_due)
-            && !is_flying(transaction, id)
+            && transaction.attempts_of(id).next().is_none()
             && !probing::awaits(transaction, *x)
             && interruptions(transaction, id) < FRAGILE
     });
@@ -201,10 +199,10 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
         None => (SideEffect::Tree, n),
     };
     let reserved = Reservation::of(transaction, &atom).usage;
-    let description = title_of(transaction, &atom);
+    let description = transaction.title_of(&atom);
     let new = Intent { atom, context, choices, n, effect, base, ..Intent::default() };
     let new = Intent { role, agent, reserved, ..new };
-    let id = attempt_start::begin(transaction, new);
+    let id = transaction.begin(new);
     transaction.announce(Event::AttemptStarted {
         attempt: id,
         atom: graph.id(x).clone(),
@@ -313,12 +311,8 @@ fn may_start(transaction: &Transaction, x: Ix, context: &Digest) -> bool {
 /// The limit of usage that leaves too little for all that could start, with nothing in flight that could leave more.
 pub(super) fn lacks(transaction: &Transaction) -> Option<UsageLimit> {
     let constraints = &transaction.state.objective.constraints;
-    if !constraints.limits_usage()
-        || !transaction.state.run.in_flight.is_empty()
-        || startable(transaction, 0).next().is_some()
-        || can_speculate(transaction)
-        || !probing::due(transaction).is_empty()
-    {
+    let is_idle = constraints.limits_usage() && transaction.state.run.in_flight.is_empty();
+    if !is_idle || is_any_ready(transaction) {
         return None;
     }
     let atoms = unpaid(transaction, 0).map(|(_, x)| transaction.graph.id(x));
@@ -327,10 +321,13 @@ pub(super) fn lacks(transaction: &Transaction) -> Option<UsageLimit> {
 
 /// Whether something may start now or after its backoff, with a slot to start it in.
 pub(super) fn can_start(transaction: &Transaction) -> bool {
-    free_slots(transaction) > 0
-        && (startable(transaction, 0).next().is_some()
-            || can_speculate(transaction)
-            || !probing::due(transaction).is_empty())
+    free_slots(transaction) > 0 && is_any_ready(transaction)
+}
+
+fn is_any_ready(transaction: &Transaction) -> bool {
+    startable(transaction, 0).next().is_some()
+        || can_speculate(transaction)
+        || !probing::due(transaction).is_empty()
 }
 
 fn can_speculate(transaction: &Transaction) -> bool {
@@ -338,7 +335,7 @@ fn can_speculate(transaction: &Transaction) -> bool {
     let mut worthy =
         speculations.iter().filter(|speculation| probing::is_worth(transaction, speculation));
     worthy.any(|speculation| {
-        let landing_context = transaction.landing_context(&speculations);
+        let landing_context = transaction.landing_context();
         let mut tasks = transaction.graph.tasks();
         let may_start = |x: Ix| {
             let context = speculation.active.context(x);
@@ -350,11 +347,6 @@ fn can_speculate(transaction: &Transaction) -> bool {
                 speculation.is_startable(&transaction.graph, &transaction.state, x) && may_start(x)
             })
     })
-}
-
-fn is_flying(transaction: &Transaction, atom: &AtomId) -> bool {
-    let mut in_flight = transaction.state.run.in_flight.iter();
-    in_flight.any(|intent| intent.atom == *atom)
 }
 
 /// Whether an attempt in flight touches the same files as this atom.

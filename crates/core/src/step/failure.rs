@@ -134,7 +134,7 @@ pub(super) fn doubt(transaction: &mut Transaction, doubt: InDoubtEntry) {
     let (attempt, atom) = (doubt.attempt.clone(), doubt.atom.clone());
     let reason = doubt.reason.clone();
     let is_there =
-        transaction.task(&atom).map(|task| task.status = AtomStatus::InDoubt(attempt.clone()));
+        transaction.task_mut(&atom).map(|task| task.status = AtomStatus::InDoubt(attempt.clone()));
     transaction.record(EntryKind::InDoubt(doubt));
     transaction.announce(match is_there {
         Some(()) => Event::InDoubt {

@@ -2,8 +2,6 @@
 //!
 //! Invariant: the run has ended before it is asked. Whatever comes of it, the result stays but for its text and notes.
 
-use alloc::vec::Vec;
-
 use super::{account, question, transaction::Transaction, usage};
 use crate::{
     answer_forms,
@@ -44,7 +42,7 @@ pub(super) fn ask(transaction: &mut Transaction) {
     let of_plan = question::of_plan(transaction, Question::Word, agent, subject);
     let commit = transaction.state.run.result().cloned();
     let asked = Consult { commit, ..of_plan };
-    question::keep(transaction, &asked, "", Vec::new(), None);
+    question::keep(transaction, &asked, Ok(None));
     question::put(transaction, asked);
 }
 
@@ -63,9 +61,9 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     {
         words.drift.clear();
     }
-    let unused = read.as_ref().err().cloned().unwrap_or_default();
-    question::announce(transaction, asked, None, ["", &unused], end.duration_ms);
-    question::keep(transaction, asked, &unused, Vec::new(), read.ok().map(KeptAnswer::Text));
+    let unused = read.as_ref().err().map_or("", |why| why);
+    question::announce(transaction, asked, None, ["", unused], end.duration_ms);
+    question::keep(transaction, asked, read.map(|words| Some(KeptAnswer::Text(words))));
 }
 
 /// Takes the question back: the answer by code stays.
@@ -76,7 +74,6 @@ pub(super) fn withdraw(transaction: &mut Transaction) {
     };
     question::drop_it(transaction);
     if known(transaction).is_some_and(|known| known.subject == asked.subject) {
-        let because = "the loop ended before its answer";
-        question::keep(transaction, &asked, because, Vec::new(), None);
+        question::keep(transaction, &asked, Err("the loop ended before its answer".into()));
     }
 }

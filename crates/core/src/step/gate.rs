@@ -61,7 +61,7 @@ pub(super) fn close(transaction: &mut Transaction, touched: &[AtomId]) {
         return;
     }
     for id in touched {
-        if let Some(task) = transaction.task(id) {
+        if let Some(task) = transaction.task_mut(id) {
             task.unjudged = true;
         }
     }
@@ -140,7 +140,7 @@ fn open(
             }
         }),
         None => plan.atoms.iter().for_each(|id| {
-            if let Some(task) = transaction.task(id) {
+            if let Some(task) = transaction.task_mut(id) {
                 task.unjudged = false;
             }
         }),
@@ -210,13 +210,7 @@ pub(super) fn mark_tasks(transaction: &mut Transaction, marks: Vec<(AtomId, Atte
     let marks: Vec<_> = marks.into_iter().filter(|(id, _)| is_task(id)).collect();
     for (id, mark) in marks {
         let set = |task: &mut Task| task.attention = Some(mark.clone());
-        if transaction.state.bindings.contains_key(&id) {
-            transaction.change_binding(&id, |binding| {
-                alloc::sync::Arc::make_mut(&mut binding.of).task_mut().map(set);
-            });
-        } else {
-            transaction.task(&id).map(set);
-        }
+        transaction.change_work(&id, set);
         transaction.announce(Event::Attention {
             atom: id,
             cause: mark.because,

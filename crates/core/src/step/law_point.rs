@@ -5,19 +5,19 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{base_case, law_record, question, transaction::Transaction};
-use crate::state::{LawUse, law::LawWeights};
+use super::{base_case, question, transaction::Transaction};
 use crate::{
     event::Event,
     law::{
-        self, LawInputs, LawNumbers,
+        self, LawInputs,
         approach::{self, Approach},
         blocks,
     },
     state::{
-        Check, FailureClass, UsageLimit, atom,
+        Check, FailureClass, LawUse, UsageLimit, atom,
         law::{
-            BLOCKED_MAX, BlockedRecord, CURVE_MAX, CurvePoint, LawPoint, LawRecord, NearestCommit,
+            BLOCKED_MAX, BlockedRecord, CURVE_MAX, CurvePoint, LawPoint, LawRecord, LawWeights,
+            NearestCommit,
         },
         record::FailureEntry,
     },
@@ -54,46 +54,35 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
     let (Some(check), Some(basis)) = (check, base_case::deciding_basis(transaction)) else {
         return false;
     };
-    let is_judged = transaction.evaluate(&basis, |evaluator| {
-        !matches!(evaluator.judge(&check), CheckProgress::Measure(_))
-    });
+    let progress = transaction.evaluator(&basis).judge(&check);
+    let is_judged = !matches!(progress, CheckProgress::Measure(_));
     let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
-    law_record::empty_if_other(transaction, &check);
+    transaction.empty_law_if_other(&check);
     let known = transaction.state.run.law.as_ref();
     let known = known.and_then(|law| law.point.as_ref());
     if !is_judged || known.is_some_and(|point| point.subject == subject) {
         return false;
     }
-    law_record::note_first_numbers(transaction, &check, &basis);
+    transaction.note_first_numbers(&check, &basis);
     let before = known_point(transaction);
-    let failing = failing(transaction, &check, &basis);
-    let inputs = inputs(transaction, &check, &basis, &failing);
+    let (inputs, failing) = inputs(transaction, &check, &basis);
     let rules = LawWeights::OF_PROGRAM;
-    let numbers = law::numbers(&rules, &inputs, before.as_ref());
-    let criterion = failing.titles.first().cloned().unwrap_or_default();
-    let rationale = law::rationale(&rules, &numbers, before.is_none(), &criterion);
+    let criterion = failing.into_iter().next().unwrap_or_default();
+    let point = law::point(&rules, &inputs, before.as_ref(), criterion);
     let point = LawPoint {
         subject,
         pass: transaction.state.run.pass,
-        loss: numbers.loss.clone(),
-        grad_d: numbers.grad_d,
-        grad_l: numbers.grad_l,
-        gradient: numbers.gradient,
-        directive: numbers.directive,
-        prev_directive: before.as_ref().map(|before| before.directive),
-        failed_criterion: criterion,
-        failure_class: numbers.class,
-        rationale: rationale.chars().take(RATIONALE_CHARS_MAX).collect(),
-        at: transaction.at().into(),
-        extra: Default::default(),
+        rationale: point.rationale.chars().take(RATIONALE_CHARS_MAX).collect(),
+        at: transaction.at.clone(),
+        ..point
     };
     if let Some(before) = &before {
-        let outcomes = &mut law_record::law_mut(transaction).outcomes;
-        law::count_outcome(&rules, outcomes, before.directive, numbers.grad_d);
+        let outcomes = &mut transaction.law().outcomes;
+        law::count_outcome(&rules, outcomes, before.directive, point.grad_d);
     }
-    keep(transaction, &point, &numbers);
+    keep(transaction, &point);
     tell(transaction, &point);
-    let law = law_record::law_mut(transaction);
+    let law = transaction.law();
     blocks::block(law, &point);
     law.point = Some(point);
     true
@@ -110,59 +99,37 @@ fn known_point(transaction: &Transaction) -> Option<LawPoint> {
     transaction.state.run.law.as_ref()?.point.clone()
 }
 
-/// The leaves of the base case that do not hold.
-pub(super) struct FailingLeaves {
-    titles: Vec<String>,
-    logical: u64,
-    environmental: u64,
-}
-
-pub(super) fn failing(transaction: &Transaction, check: &Check, basis: &Basis) -> FailingLeaves {
-    let mut failing = FailingLeaves { titles: Vec::new(), logical: 0, environmental: 0 };
-    let mut has_failed = false;
-    transaction.evaluate(basis, |evaluator| {
-        for leaf in check.leaves() {
-            let seen = evaluator.cache.get(&leaf.key(), basis);
-            let seen = seen.map(|seen| seen.verdict);
-            let judged = match evaluator.judge(leaf) {
-                CheckProgress::Decided(verdict) => verdict,
-                _ => Verdict::Unknown,
-            };
-            // A leaf that could not be measured counts as failed in the end: it was hindered.
-            match seen.unwrap_or(judged) {
-                Verdict::Pass => continue,
-                Verdict::Fail => has_failed = true,
-                Verdict::Unknown => {}
-            }
-            failing.titles.push(leaf.title());
-        }
-    });
-    // Together they are one failure: many leaves would outweigh whatever the attempts tell.
-    match (has_failed, failing.titles.is_empty()) {
-        (true, _) => failing.logical = 1,
-        (false, false) => failing.environmental = 1,
-        (false, true) => {}
-    }
-    failing
-}
-
+/// What a point is computed from, and the titles of the leaves of the base case that do not hold.
 pub(super) fn inputs(
     transaction: &Transaction,
     check: &Check,
     basis: &Basis,
-    failing: &FailingLeaves,
-) -> LawInputs {
+) -> (LawInputs, Vec<String>) {
     let (state, empty) = (&transaction.state, LawRecord::default());
     let law = state.run.law.as_ref().unwrap_or(&empty);
     let of_pass = |count: u64| if law.counted == state.run.pass { count } else { 0 };
-    let distance = transaction.distance(check, basis).0;
-    LawInputs {
-        distance,
-        logical: of_pass(law.logical).saturating_add(failing.logical),
-        environmental: of_pass(law.environmental).saturating_add(failing.environmental),
+    let (mut titles, mut has_failed) = (Vec::new(), false);
+    let evaluator = transaction.evaluator(basis);
+    for leaf in check.leaves() {
+        let seen = evaluator.cache.get(&leaf.key(), basis).map(|seen| seen.verdict);
+        // A leaf that could not be measured counts as failed in the end: it was hindered.
+        match seen.or_else(|| evaluator.judge(leaf).verdict()) {
+            Some(Verdict::Pass) => continue,
+            Some(Verdict::Fail) => has_failed = true,
+            Some(Verdict::Unknown) | None => {}
+        }
+        titles.push(leaf.title());
+    }
+    // Together they are one failure: many leaves would outweigh whatever the attempts tell.
+    let is_hindered = !has_failed && !titles.is_empty();
+    let inputs = LawInputs {
+        distance: transaction.distance(check, basis).0,
+        logical: of_pass(law.logical).saturating_add(u64::from(has_failed)),
+        environmental: of_pass(law.environmental).saturating_add(u64::from(is_hindered)),
         changes: changes(transaction),
         budgets: budgets(transaction),
-    }
+    };
+    (inputs, titles)
 }
 
 /// The used share of the changes of the plan.
@@ -204,9 +171,9 @@ fn share(used: u64, most: u64) -> u32 {
 }
 
 /// Adds the point to the curve, and keeps the nearest commit.
-fn keep(transaction: &mut Transaction, point: &LawPoint, numbers: &LawNumbers) {
+fn keep(transaction: &mut Transaction, point: &LawPoint) {
     let (commit, serial) = (transaction.state.run.head.clone(), transaction.state.serial.0);
-    let law = law_record::law_mut(transaction);
+    let law = transaction.law();
     if law.curve.len() >= CURVE_MAX {
         let mut place = 0;
         law.curve.retain(|_| {
@@ -216,13 +183,13 @@ fn keep(transaction: &mut Transaction, point: &LawPoint, numbers: &LawNumbers) {
     }
     law.curve.push(CurvePoint {
         pass: point.pass,
-        loss: numbers.loss.clone(),
-        directive: numbers.directive,
+        loss: point.loss.clone(),
+        directive: point.directive,
         extra: Default::default(),
     });
-    if law.best.as_ref().is_none_or(|best| numbers.loss.d <= best.d) {
+    if law.best.as_ref().is_none_or(|best| point.loss.d <= best.d) {
         law.best = Some(NearestCommit {
-            d: numbers.loss.d,
+            d: point.loss.d,
             pass: point.pass,
             serial,
             commit,
@@ -252,14 +219,14 @@ pub(super) fn count(transaction: &mut Transaction, failed: &FailureEntry) {
     }
     let (logical, environmental) = counts_of(failed);
     let pass = transaction.state.run.pass;
-    let law = law_record::law_mut(transaction);
+    let law = transaction.law();
     if law.counted != pass {
         (law.counted, law.logical, law.environmental) = (pass, 0, 0);
     }
     law.logical = law.logical.saturating_add(logical);
     law.environmental = law.environmental.saturating_add(environmental);
     let tried = tried(transaction, failed, pass);
-    let law = law_record::law_mut(transaction);
+    let law = transaction.law();
     law.failed.retain(|one| one.pass == pass);
     law.failed.extend(tried);
     let old = law.failed.len().saturating_sub(BLOCKED_MAX);
@@ -309,13 +276,13 @@ pub(super) fn reached(transaction: &mut Transaction) {
     };
     let rules = LawWeights::OF_PROGRAM;
     let change = law::to_nothing(&point);
-    let outcomes = &mut law_record::law_mut(transaction).outcomes;
+    let outcomes = &mut transaction.law().outcomes;
     law::count_outcome(&rules, outcomes, point.directive, change);
 }
 
 /// A run that a person starts anew may plan again.
 pub(super) fn forget_end(transaction: &mut Transaction) {
     if transaction.state.has_abandoned() {
-        law_record::law_mut(transaction).point = None;
+        transaction.law().point = None;
     }
 }

@@ -92,8 +92,7 @@ fn noted(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
         Ok((KeptAnswer::Text(answer), words))
     };
     if let Some(read) = question::heard(transaction, asked, end, read) {
-        let because = read.as_ref().err().cloned().unwrap_or_default();
-        question::keep(transaction, asked, &because, Vec::new(), read.ok());
+        question::keep(transaction, asked, read.map(Some));
     }
 }
 
@@ -119,20 +118,17 @@ fn assessed(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
     let Some(read) = question::heard(transaction, asked, end, read) else {
         return;
     };
-    match read {
-        Ok((said, codes)) => {
-            let criteria = &transaction.state.objective.constraints.convergence;
-            // A pass is looked at where the base case does not hold at its end.
-            let is_wrong = said.has_converged(criteria);
-            let judging = transaction.run().judging_mut();
-            judging.mistaken = judging.mistaken.saturating_add(u32::from(is_wrong));
-            question::keep(transaction, asked, "", codes, Some(KeptAnswer::Opinion(said)));
-        }
-        Err(why) => {
-            let codes = codes(transaction, None);
-            question::keep(transaction, asked, &why, codes, None);
-        }
-    }
+    let (answer, codes) = match read {
+        Ok((said, codes)) => (Ok(Some(KeptAnswer::Opinion(said))), codes),
+        Err(why) => (Err(why), codes(transaction, None)),
+    };
+    let record = AnswerRecord { codes, ..question::record(transaction, asked, answer) };
+    let criteria = &transaction.state.objective.constraints.convergence;
+    // A pass is looked at where the base case does not hold at its end.
+    let is_wrong = record.opinion().is_some_and(|said| said.has_converged(criteria));
+    let judging = transaction.run().judging_mut();
+    judging.mistaken = judging.mistaken.saturating_add(u32::from(is_wrong));
+    judging.keep(record);
 }
 
 /// The reasons in codes, in the order of their list; a criterion's is `criterion:` and its name. The base case does not
@@ -161,12 +157,8 @@ fn codes(transaction: &Transaction, said: Option<&PassAnswer>) -> Vec<String> {
 
 /// Whether a task said that it cannot be done.
 fn has_blocked(transaction: &Transaction) -> bool {
-    let is_blocked = |x| {
-        let task = transaction.state.atom(transaction.graph.id(x));
-        let task = task.and_then(|atom| atom.task());
-        task.is_some_and(|task| matches!(task.status, AtomStatus::Invalid(_)))
-    };
-    transaction.graph.tasks().any(is_blocked)
+    let mut tasks = transaction.graph.tasks().filter_map(|x| transaction.task(x));
+    tasks.any(|task| matches!(task.status, AtomStatus::Invalid(_)))
 }
 
 // The kind of task, said anew at the end of a pass that shows it was taken for another (contract §9.26).
@@ -205,8 +197,8 @@ fn profiled(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
     let Some(read) = question::heard(transaction, asked, end, read) else {
         return;
     };
-    let because = read.as_ref().err().cloned().unwrap_or_default();
-    question::keep(transaction, asked, &because, Vec::new(), None);
+    let said = read.as_ref().map(|_| None).map_err(String::clone);
+    question::keep(transaction, asked, said);
     if let Ok(said) = read {
         take_kind(transaction, asked, said);
     }
@@ -216,7 +208,7 @@ fn take_kind(transaction: &mut Transaction, asked: &Consult, said: KindAnswer) {
     let Some(known) = known(transaction).cloned() else {
         return;
     };
-    let at = transaction.at().to_string();
+    let at = transaction.at.clone();
     let new = profile::record(asked.agent.clone(), at, Ok(said));
     let (history, extra) = (known.history.clone(), known.extra.clone());
     transaction.run().profile = Some(ProfileRecord { history, extra, ..new });
@@ -355,7 +347,7 @@ fn take_delta(
 ) {
     let digest = read.as_ref().ok().map(|delta| delta.digest.clone());
     let taken = replan::refine(transaction, &asked.agent, blocked, read);
-    question::keep(transaction, asked, &taken.err().unwrap_or_default(), Vec::new(), None);
+    question::keep(transaction, asked, taken.map(|()| None));
     let judging = transaction.run().judging_mut();
     judging.deltas.extend(digest);
     let old = judging.deltas.len().saturating_sub(DELTAS_MAX);

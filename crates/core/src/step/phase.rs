@@ -3,15 +3,11 @@
 //! Invariant: an end is decided once. A phase is resolved without its open parts only if nothing outside was tried
 //! under its fragment before. So no context in which something was tried becomes another.
 
-use alloc::{
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{string::ToString, sync::Arc, vec::Vec};
 
 use super::{
     transaction::Transaction,
-    usage::{self, Reservation, Sums},
+    usage::{self, LimitedUsage, Reservation},
 };
 use crate::{
     event::Event,
@@ -19,8 +15,8 @@ use crate::{
     id::{AtomId, Digest},
     search,
     state::{
-        AtomStatus, EntryKind, Extra, Intent, PhaseBudget, PhaseEnd, PhaseLimit, PlanningStep,
-        Task, Try, Usage, UsageLimit, final_result::DroppedPart, record::DropEntry,
+        AtomStatus, EntryKind, Extra, Fragment, Intent, PhaseBudget, PhaseEnd, PhaseLimit,
+        PlanningStep, Task, Try, UsageLimit, final_result::DroppedPart, record::DropEntry,
     },
 };
 
@@ -35,19 +31,10 @@ pub(super) fn give_back(transaction: &mut Transaction, atom: &AtomId) {
 }
 
 fn recount(transaction: &mut Transaction, atom: &AtomId, count: fn(u32) -> u32) {
-    let graph = Arc::clone(&transaction.graph);
-    let Some(x) = graph.ix(atom) else { return };
-    for (plan, phase, _) in graph.phases_above(x) {
-        let (plan, first) = (graph.id(plan), graph.id(phase.first()));
-        let has_budget = budget(transaction, plan).is_some_and(|one| one.attempts.is_some());
-        if has_budget {
-            transaction.change_plan(plan, |plan| {
-                if let Some(fragment) = plan.fragment_mut(first) {
-                    fragment.attempts = count(fragment.attempts);
-                }
-            });
-        }
-    }
+    let is_limited = |budget: &PhaseBudget| budget.attempts.is_some();
+    transaction.change_fragments_around(atom, is_limited, |fragment| {
+        fragment.attempts = count(fragment.attempts);
+    });
 }
 
 /// Whether the budgets above an atom leave room for an attempt. A repair was paid for already.
@@ -60,12 +47,11 @@ pub(super) fn may_start(transaction: &Transaction, x: Ix, context: &Digest) -> b
         let Some(seen) = PhaseUsage::of(transaction, plan, phase) else {
             return true;
         };
-        let in_flight =
-            u64::from(seen.attempts) + seen.in_flight(transaction, false).count() as u64;
+        let in_flight = seen.attempts() + seen.in_flight(false).count() as u64;
         let is_room = |limit, used| seen.budget.of(limit).is_none_or(|most| used < most);
         is_room(PhaseLimit::Attempts, in_flight)
-            && is_room(PhaseLimit::Time, seen.ms)
-            && seen.lacking(transaction, x).is_none()
+            && is_room(PhaseLimit::Time, seen.ms())
+            && seen.lacking(x).is_none()
     })
 }
 
@@ -74,8 +60,8 @@ pub(super) fn end_over(transaction: &mut Transaction) -> bool {
     begin_clocks(transaction);
     let graph = Arc::clone(&transaction.graph);
     let over = in_force(transaction).into_iter().find_map(|(plan, phase)| {
-        let seen = PhaseUsage::of(transaction, plan, phase)?;
-        Some((plan, phase.first(), seen.over(transaction)?))
+        let over = PhaseUsage::of(transaction, plan, phase)?.over()?;
+        Some((plan, phase.first(), over))
     });
     let Some((plan, first, (limit, used))) = over else {
         return false;
@@ -84,11 +70,8 @@ pub(super) fn end_over(transaction: &mut Transaction) -> bool {
         return false;
     };
     let stands = phase.remaining();
-    let open: Vec<AtomId> = stands
-        .iter()
-        .filter(|part| !transaction.solved()[**part])
-        .map(|part| graph.id(*part).clone())
-        .collect();
+    let open = stands.iter().filter(|part| !transaction.solved()[**part]);
+    let open: Vec<AtomId> = open.map(|part| graph.id(*part).clone()).collect();
     let is_partial = open.len() < stands.len() && may_be_partial(transaction, plan, first);
     let before = phase.dropped.iter().map(|part| graph.id(*part).clone());
     let now = open.iter().filter(|_| is_partial).cloned();
@@ -99,7 +82,25 @@ pub(super) fn end_over(transaction: &mut Transaction) -> bool {
         has_failed: !is_partial,
         extra: Extra::default(),
     };
-    close(transaction, graph.id(plan), graph.id(first), end, &open);
+    let (atom, first) = (graph.id(plan).clone(), graph.id(first));
+    transaction.change_plan(&atom, |plan| {
+        if let Some(fragment) = plan.fragment_mut(first) {
+            fragment.ended = Some(end);
+        }
+        if !is_partial {
+            plan.set_aside();
+        }
+    });
+    transaction.rebuild();
+    let missing = open.iter().map(ToString::to_string).collect();
+    transaction.record(EntryKind::Drop(DropEntry {
+        atom: atom.clone(),
+        limit: Some(limit),
+        used,
+        partial: is_partial,
+        missing: open,
+    }));
+    transaction.announce(Event::PhaseOver { atom, limit, is_partial, missing });
     true
 }
 
@@ -124,34 +125,6 @@ fn begin_clocks(transaction: &mut Transaction) {
     }
 }
 
-fn close(
-    transaction: &mut Transaction,
-    plan: &AtomId,
-    first: &AtomId,
-    end: PhaseEnd,
-    open: &[AtomId],
-) {
-    let (is_partial, limit, used) = (!end.has_failed, end.limit, end.used);
-    let missing: Vec<String> = open.iter().map(ToString::to_string).collect();
-    transaction.change_plan(plan, |plan| {
-        if let Some(fragment) = plan.fragment_mut(first) {
-            fragment.ended = Some(end);
-        }
-        if !is_partial {
-            plan.set_aside();
-        }
-    });
-    transaction.rebuild();
-    transaction.record(EntryKind::Drop(DropEntry {
-        atom: plan.clone(),
-        limit: Some(limit),
-        used,
-        partial: is_partial,
-        missing: open.to_vec(),
-    }));
-    transaction.announce(Event::PhaseOver { atom: plan.clone(), limit, is_partial, missing });
-}
-
 /// Whether the phase may be resolved in part. The target of the step must accept a partial result. Nothing that waits
 /// for it may have been tried with this fragment, as happens when a resolved phase was opened again.
 fn may_be_partial(transaction: &Transaction, plan: Ix, first: Ix) -> bool {
@@ -168,24 +141,19 @@ fn may_be_partial(transaction: &Transaction, plan: Ix, first: Ix) -> bool {
 /// The missing parts of the result: those that budgets left open, each with the step that planned it.
 pub(super) fn dropped(transaction: &Transaction) -> Vec<DroppedPart> {
     let graph = &transaction.graph;
-    let one = |plan: Ix, part: Ix| {
-        let (plan, part) = (graph.id(plan), graph.id(part));
+    let phases = in_force(transaction).into_iter();
+    let parts = phases.flat_map(|(plan, phase)| phase.dropped.iter().map(move |x| (plan, *x)));
+    let parts = parts.map(|(plan, x)| {
+        let part = graph.id(x);
         let atom = transaction.state.atom(part);
         DroppedPart {
             atom: part.clone(),
-            of: plan.clone(),
+            of: graph.id(plan).clone(),
             description: atom.map_or("", |atom| atom.title(part)).into(),
             extra: Extra::default(),
         }
-    };
-    let phases = in_force(transaction).into_iter();
-    let parts =
-        phases.flat_map(|(plan, phase)| phase.dropped.iter().map(move |part| (plan, *part)));
-    parts.map(|(plan, part)| one(plan, part)).collect()
-}
-
-fn budget<'d>(transaction: &'d Transaction, plan: &AtomId) -> Option<&'d PhaseBudget> {
-    transaction.plan_of(plan)?.budget.as_ref()
+    });
+    parts.collect()
 }
 
 /// The live planning steps with a fragment in force, inner ones first.
@@ -202,13 +170,11 @@ fn in_force(transaction: &Transaction) -> Vec<(Ix, &PlannedPhase)> {
 
 /// The part of its budget that a fragment has used.
 struct PhaseUsage<'d> {
+    transaction: &'d Transaction,
     plan: Ix,
     phase: &'d PlannedPhase,
     budget: &'d PhaseBudget,
-    attempts: u32,
-    /// Active time since its clock began.
-    ms: u64,
-    usage: &'d Usage,
+    fragment: &'d Fragment,
 }
 
 impl<'d> PhaseUsage<'d> {
@@ -216,149 +182,125 @@ impl<'d> PhaseUsage<'d> {
         let step = transaction.plan_of(transaction.graph.id(plan))?;
         let first = transaction.graph.id(phase.first());
         let fragment = step.fragments().find(|one| one.first() == Some(first))?;
-        let since_ms = fragment.since_ms;
-        Some(Self {
-            plan,
-            phase,
-            budget: step.budget.as_ref()?,
-            attempts: fragment.attempts,
-            usage: &fragment.usage,
-            ms: since_ms.map_or(0, |since_ms| transaction.spent_ms().saturating_sub(since_ms)),
-        })
+        let budget = step.budget.as_ref()?;
+        Some(Self { transaction, plan, phase, budget, fragment })
     }
 
-    fn holds(&self, transaction: &Transaction, x: Ix) -> bool {
-        let mut phases = transaction.graph.phases_above(x);
+    fn attempts(&self) -> u64 {
+        u64::from(self.fragment.attempts)
+    }
+
+    /// Active time since its clock began.
+    fn ms(&self) -> u64 {
+        let now_ms = self.transaction.spent_ms();
+        self.fragment.since_ms.map_or(0, |since_ms| now_ms.saturating_sub(since_ms))
+    }
+
+    fn holds(&self, x: Ix) -> bool {
+        let mut phases = self.transaction.graph.phases_above(x);
         phases.any(|(plan, phase, _)| plan == self.plan && phase.first() == self.phase.first())
     }
 
     /// Its attempts in flight: repairs, or all others.
-    fn in_flight<'s>(
-        &'s self,
-        transaction: &'s Transaction,
-        repairs: bool,
-    ) -> impl Iterator<Item = &'s Intent> {
-        let intents = transaction.state.run.in_flight.iter();
-        intents.filter(move |intent| {
-            let x = transaction.ix(&intent.atom);
-            x.is_some_and(|x| self.holds(transaction, x))
+    fn in_flight(&self, repairs: bool) -> impl Iterator<Item = &'d Intent> {
+        let transaction = self.transaction;
+        transaction.state.run.in_flight.iter().filter(move |intent| {
+            transaction.ix(&intent.atom).is_some_and(|x| self.holds(x))
                 && transaction.is_repair(&intent.atom, &intent.context) == repairs
         })
     }
 
     /// The limit that is reached with parts open, and how much was used. `None` while an attempt is under way that must
     /// not be cut off, or while a repair can be made.
-    fn over(&self, transaction: &Transaction) -> Option<(PhaseLimit, u64)> {
+    fn over(&self) -> Option<(PhaseLimit, u64)> {
+        let transaction = self.transaction;
         let reached = |limit, used| {
             Some((limit, used)).filter(|_| self.budget.of(limit).is_some_and(|most| used >= most))
         };
-        let by_time = reached(PhaseLimit::Time, self.ms);
+        let by_time = reached(PhaseLimit::Time, self.ms());
         let by_attempts = || {
-            let attempts = u64::from(self.attempts);
-            reached(PhaseLimit::Attempts, attempts)
-                .filter(|_| self.in_flight(transaction, false).next().is_none())
+            reached(PhaseLimit::Attempts, self.attempts())
+                .filter(|_| self.in_flight(false).next().is_none())
         };
-        let over = by_time.or_else(by_attempts).or_else(|| self.over_by_usage(transaction))?;
+        let over = by_time.or_else(by_attempts).or_else(|| self.over_by_usage())?;
         let is_open = self.phase.remaining().iter().any(|part| !transaction.solved()[*part]);
         let must_finish = |intent: &Intent| transaction.must_finish(intent);
-        let is_bound = self.in_flight(transaction, false).any(must_finish)
-            || self.in_flight(transaction, true).next().is_some();
-        let waits = self.awaits_repair(transaction) || self.is_in_doubt(transaction);
+        let is_bound =
+            self.in_flight(false).any(must_finish) || self.in_flight(true).next().is_some();
+        let waits = self.awaits_repair() || self.is_in_doubt();
         (is_open && !is_bound && !waits).then_some(over)
     }
 
-    /// Its attempts in flight, repairs among them.
-    fn all_in_flight<'s>(
-        &'s self,
-        transaction: &'s Transaction,
-    ) -> impl Iterator<Item = &'s Intent> {
-        let others = self.in_flight(transaction, false);
-        others.chain(self.in_flight(transaction, true))
+    /// The limits of usage of its budget, if it has some.
+    fn limits(&self) -> Option<LimitedUsage<'d>> {
+        let most = UsageLimit::ALL.map(|limit| self.budget.of(PhaseLimit::of_usage(limit)));
+        self.budget.limits_usage().then(|| LimitedUsage {
+            transaction: self.transaction,
+            settled: &self.fragment.usage,
+            in_flight: self.in_flight(false).chain(self.in_flight(true)).collect(),
+            most,
+        })
     }
 
     /// The first limit of usage that leaves too little for an attempt.
-    fn lacking(&self, transaction: &Transaction, x: Ix) -> Option<UsageLimit> {
-        if !self.budget.limits_usage() {
-            return None;
-        }
-        let wanted = Reservation::of(transaction, transaction.graph.id(x));
-        let claims = usage::claimed(transaction, self.usage, self.all_in_flight(transaction));
-        let mut limits = UsageLimit::ALL.into_iter();
-        limits.find(|limit| {
-            let most = self.budget.of(PhaseLimit::of_usage(*limit));
-            most.is_some_and(|most| !wanted.fits(*limit, claims.of(*limit), most))
-        })
+    fn lacking(&self, x: Ix) -> Option<UsageLimit> {
+        let atom = self.transaction.graph.id(x);
+        self.limits()?.lacking(&Reservation::of(self.transaction, atom))
     }
 
     /// The limit of usage that is reached, or that leaves too little for each part that is ready. An attempt that
     /// only has to land is awaited, for that costs nothing.
-    fn over_by_usage(&self, transaction: &Transaction) -> Option<(PhaseLimit, u64)> {
-        if !self.budget.limits_usage() {
+    fn over_by_usage(&self) -> Option<(PhaseLimit, u64)> {
+        let limits = self.limits()?;
+        let mut in_flight = limits.in_flight.iter();
+        if in_flight.any(|intent| usage::is_landing(self.transaction, intent)) {
             return None;
         }
-        let mut in_flight = self.all_in_flight(transaction);
-        if in_flight.any(|intent| usage::is_landing(transaction, intent)) {
-            return None;
-        }
-        let sums = Sums::of(transaction, self.usage, self.all_in_flight(transaction));
-        let mut limits = UsageLimit::ALL.into_iter();
-        let reached = limits.find(|limit| {
-            let most = self.budget.of(PhaseLimit::of_usage(*limit));
-            most.is_some_and(|most| sums.reach(*limit, most))
-        });
-        match reached {
-            Some(limit) => Some((PhaseLimit::of_usage(limit), sums.all(limit))),
-            None => self.stuck(transaction),
-        }
+        let (limit, used) = limits.reached().or_else(|| self.stuck(&limits))?;
+        Some((PhaseLimit::of_usage(limit), used))
     }
 
     /// The limit of usage that no part can start under, and how much would be used with the next one.
-    fn stuck(&self, transaction: &Transaction) -> Option<(PhaseLimit, u64)> {
-        if self.all_in_flight(transaction).next().is_some() {
+    fn stuck(&self, limits: &LimitedUsage<'_>) -> Option<(UsageLimit, u64)> {
+        if !limits.in_flight.is_empty() {
             return None;
         }
         let mut found = None;
-        for x in self.ready(transaction) {
-            let limit = self.lacking(transaction, x)?;
-            let wanted = Reservation::of(transaction, transaction.graph.id(x)).usage;
-            let used = self.usage.of(limit).saturating_add(wanted.of(limit).max(1));
-            found = found.or(Some((PhaseLimit::of_usage(limit), used)));
+        for x in self.ready() {
+            let wanted = Reservation::of(self.transaction, self.transaction.graph.id(x));
+            let limit = limits.lacking(&wanted)?;
+            let used = limits.settled.of(limit).saturating_add(wanted.usage.of(limit).max(1));
+            found = found.or(Some((limit, used)));
         }
         found
     }
 
     /// Its tasks that could start if no budget limited them.
-    fn ready(&self, transaction: &Transaction) -> impl Iterator<Item = Ix> {
-        let (graph, active) = (&transaction.graph, &transaction.active);
-        let parts = self.phase.remaining();
-        let inside = parts.iter().flat_map(|part| graph.subtree(*part));
-        let ready = inside.filter(|x| {
+    fn ready(&self) -> impl Iterator<Item = Ix> {
+        let (graph, active) = (&self.transaction.graph, &self.transaction.active);
+        let parts = self.phase.remaining().into_iter();
+        let inside = parts.flat_map(|part| graph.subtree(part));
+        inside.filter(|x| {
             let is_pending = |task: &Task| {
                 let tried = active.context(*x).and_then(|context| task.tried(context));
                 task.status == AtomStatus::Pending && !tried.is_some_and(Try::has_failed)
             };
             let mut waits_for = graph.waits_for(*x);
             active.is_leaf(graph, *x)
-                && transaction.task_of(graph.id(*x)).is_some_and(is_pending)
-                && waits_for.all(|dep| transaction.solved()[dep])
-        });
-        let ready: Vec<Ix> = ready.collect();
-        ready.into_iter()
-    }
-
-    /// Whether a person must be asked first: a dropped doubt is never asked about again.
-    fn is_in_doubt(&self, transaction: &Transaction) -> bool {
-        let mut open = transaction.graph.paired(&transaction.state.atoms);
-        open.any(|(x, atom)| {
-            let is_in_doubt = |task: &Task| matches!(task.status, AtomStatus::InDoubt(_));
-            atom.task().is_some_and(is_in_doubt)
-                && transaction.active.is_live(x)
-                && self.holds(transaction, x)
+                && self.transaction.task_of(graph.id(*x)).is_some_and(is_pending)
+                && waits_for.all(|dep| self.transaction.solved()[dep])
         })
     }
 
+    /// Whether a person must be asked first: a dropped doubt is never asked about again.
+    fn is_in_doubt(&self) -> bool {
+        let mut live = self.transaction.live_tasks();
+        live.any(|(x, task)| matches!(task.status, AtomStatus::InDoubt(_)) && self.holds(x))
+    }
+
     /// Whether a repair could be made now. A repair whose prerequisites may not start any more is not awaited.
-    fn awaits_repair(&self, transaction: &Transaction) -> bool {
+    fn awaits_repair(&self) -> bool {
+        let transaction = self.transaction;
         let parts = self.phase.remaining();
         let mut inside = parts.iter().flat_map(|part| transaction.graph.subtree(*part));
         inside.any(|x| {

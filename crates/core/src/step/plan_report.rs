@@ -54,7 +54,7 @@ pub(super) fn report(
         subject,
         agent: None,
         pass: transaction.state.run.pass,
-        at: transaction.at().into(),
+        at: transaction.at.clone(),
         because: String::new(),
         codes: Vec::new(),
         answer: Some(KeptAnswer::Issues(found)),

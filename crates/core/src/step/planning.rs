@@ -16,22 +16,20 @@ use crate::{
     difference,
     doc::Fault,
     event::{Event, Outcome},
-    fragment::{self, AcceptedFragment, FragmentRequest},
+    fragment::{self, AcceptedFragment},
     graph::{
         Ix,
         active::{ActiveGraph, Selection},
     },
-    id::{AtomId, AttemptId},
+    id::AtomId,
     judging::Issue,
     measure::granted,
-    search::{
-        self,
-        ranking::{self, Round},
-    },
+    search::ranking::{self, Round},
     state::{
-        Atom, EntryKind, FailureClass, Intent, IssueRecord, PlanningStep,
+        Atom, EntryKind, FailureClass, Intent, IssueRecord, PlanningStep, Try,
         record::{PlanEntry, RefineEntry},
     },
+    world,
 };
 
 /// Characters at most of the difference between two plans.
@@ -42,26 +40,15 @@ const FAULTS_CHARS_MAX: usize = 4_000;
 /// A planner reports success: its fragment is accepted, or the attempt has failed.
 pub(super) fn finished(
     transaction: &mut Transaction,
-    id: &AttemptId,
+    intent: &Intent,
     outcome: &Outcome,
 ) -> Result<(), Box<Failure>> {
-    let Some(intent) = transaction.in_flight(id).cloned() else {
-        return Ok(());
-    };
     let node = fragment::printed(outcome);
     let by_form = node.is_err();
-    let asked = FragmentRequest {
-        state: &transaction.state,
-        graph: &transaction.graph,
-        active: &transaction.active,
-        plan: &intent.atom,
-        context: &intent.context,
-        choices: &intent.choices,
-        attempt: &intent.id,
-    };
+    let asked = world::fragment_request(transaction, intent);
     match node.and_then(|node| fragment::judge(asked, &node, &outcome.facts)) {
         Ok(taken) if outcome.shell_faults.is_empty() => {
-            materialise(transaction, &intent, outcome, taken);
+            materialise(transaction, intent, outcome, taken);
             Ok(())
         }
         judged => {
@@ -99,9 +86,7 @@ fn materialise(
     outcome: &Outcome,
     taken: AcceptedFragment,
 ) {
-    if transaction.land(&intent.id).is_none() {
-        return;
-    }
+    transaction.land(&intent.id);
     repair::count_success(transaction, intent);
     let AcceptedFragment { atoms, mut fragment, issues, in_spite_of } = taken;
     let issues: Vec<IssueRecord> = issues.iter().map(Issue::record).collect();
@@ -109,8 +94,7 @@ fn materialise(
     let ids = fragment.parts.clone();
     let parts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let count = atoms.len();
-    let x = transaction.ix(&intent.atom);
-    let is_in_force = x.and_then(|x| transaction.active.context(x)) == Some(&intent.context);
+    let is_in_force = transaction.is_in_force(&intent.atom, &intent.context);
     let digest = fragment.digest.clone();
     let differs = difference_from_last(transaction, &intent.atom, &atoms);
     transaction.add_atoms(atoms);
@@ -252,9 +236,7 @@ fn failed_of(transaction: &Transaction, plan: &AtomId) -> Vec<AtomId> {
     let parts = parts.into_iter().flat_map(|one| &one.parts);
     let inside = parts.filter_map(|id| transaction.ix(id));
     let inside = inside.flat_map(|x| transaction.graph.subtree(x));
-    let has_failed = |x: &Ix| {
-        let tries = search::tries(&transaction.state, transaction.graph.id(*x));
-        tries.iter().any(|tried| tried.has_failed())
-    };
+    let has_failed =
+        |x: &Ix| transaction.task(*x).is_some_and(|task| task.tries.iter().any(Try::has_failed));
     inside.filter(has_failed).map(|x| transaction.graph.id(x).clone()).collect()
 }

@@ -6,18 +6,16 @@
 
 use alloc::{format, string::String, sync::Arc, vec::Vec};
 
-use super::{
-    attempt_start::{self, title_of},
-    backtrack,
-    transaction::Transaction,
-    usage,
-};
+use super::{backtrack, failure::Failure, transaction::Transaction, usage};
 use crate::{
     answer_forms,
     event::{Event, Outcome, StartReason},
     graph::{Ix, NodeKind, active},
-    id::{AttemptId, Digest},
-    search::{self, ranking::RememberedChoices},
+    id::Digest,
+    search::{
+        self,
+        ranking::{RememberedChoices, estimate},
+    },
     state::{
         AtomStatus, EntryKind, Intent, Role, SideEffect, Try, UsageLimit,
         answer_records::ProbeAnswer,
@@ -42,7 +40,7 @@ pub(super) fn due(transaction: &Transaction) -> Vec<DueProbe> {
     let graph = &transaction.graph;
     let wanted = graph.tasks_as_written().filter(|x| is_unknown(transaction, *x));
     let found = wanted.filter_map(|x| {
-        let is_flying = is_flying(transaction, x);
+        let is_flying = transaction.attempts_of(graph.id(x)).next().is_some();
         probe_of(transaction, x).filter(|_| !is_flying)
     });
     found.collect()
@@ -110,16 +108,9 @@ fn probe_of(transaction: &Transaction, x: Ix) -> Option<DueProbe> {
     tried.is_none_or(is_open).then_some(DueProbe { x, context, choices })
 }
 
-fn is_flying(transaction: &Transaction, x: Ix) -> bool {
-    let id = transaction.graph.id(x);
-    let mut in_flight = transaction.state.run.in_flight.iter();
-    in_flight.any(|intent| intent.atom == *id)
-}
-
 fn is_probing(transaction: &Transaction, x: Ix) -> bool {
-    let id = transaction.graph.id(x);
-    let mut in_flight = transaction.state.run.in_flight.iter();
-    in_flight.any(|intent| intent.atom == *id && intent.role == Role::Probe)
+    let mut attempts = transaction.attempts_of(transaction.graph.id(x));
+    attempts.any(|intent| intent.role == Role::Probe)
 }
 
 /// Whether a probe in flight is of use: its task is open, in a context that today's plan has.
@@ -141,7 +132,7 @@ pub(super) fn start(transaction: &mut Transaction, probe: &DueProbe) {
     if transaction.tried(&atom, &probe.context, &probe.choices).is_none() {
         return;
     }
-    let description = format!("can it be done? {}", title_of(transaction, &atom));
+    let description = format!("can it be done? {}", transaction.title_of(&atom));
     let new = Intent {
         context: probe.context.clone(),
         choices: probe.choices.clone(),
@@ -154,7 +145,7 @@ pub(super) fn start(transaction: &mut Transaction, probe: &DueProbe) {
         atom: atom.clone(),
         ..Intent::default()
     };
-    let id = attempt_start::begin(transaction, new);
+    let id = transaction.begin(new);
     transaction.announce(Event::AttemptStarted {
         attempt: id,
         atom,
@@ -172,54 +163,49 @@ pub(super) fn finished(transaction: &mut Transaction, intent: &Intent, outcome: 
         Some(fault) => Err(fault.clone()),
         None => answer_forms::object(printed).and_then(|node| answer_forms::finding(&node)),
     };
-    match read {
-        Ok(found) => keep(transaction, &intent.id, Some(found), String::new(), outcome.duration_ms),
-        Err(fault) => {
-            let why = format!("its answer cannot be used: {fault}");
-            keep(transaction, &intent.id, None, why, outcome.duration_ms);
-        }
-    }
+    let found = read.map_err(|fault| format!("its answer cannot be used: {fault}"));
+    keep(transaction, intent, found, outcome.duration_ms);
 }
 
 /// A probe failed: nothing was found out, and its task is tried as if it had not been unknown.
-pub(super) fn failed(transaction: &mut Transaction, id: &AttemptId, reason: &str, ms: u64) {
-    keep(transaction, id, None, format!("it failed: {reason}"), ms);
+pub(super) fn failed(transaction: &mut Transaction, intent: &Intent, failure: &Failure) {
+    let why = format!("it failed: {}", failure.reason);
+    keep(transaction, intent, Err(why), failure.outcome.duration_ms);
 }
 
 fn keep(
     transaction: &mut Transaction,
-    id: &AttemptId,
-    found: Option<ProbeAnswer>,
-    why: String,
+    intent: &Intent,
+    found: Result<ProbeAnswer, String>,
     ms: u64,
 ) {
-    let Some(intent) = transaction.land(id) else {
-        return;
-    };
+    transaction.land(&intent.id);
     transaction.run().iteration += 1;
     transaction.run().spent.attempts += 1;
-    let feasible = found.as_ref().map(|found| found.feasible);
-    let findings = found.as_ref().map_or(why, |found| found.findings.clone());
+    let (feasible, findings, estimate) = match found {
+        Ok(found) => (Some(found.feasible), found.findings, found.cost_estimate),
+        Err(why) => (None, why, None),
+    };
     if let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) {
         tried.transient = 0;
         tried.probe = Some(ProbeRecord {
-            attempt: id.clone(),
+            attempt: intent.id.clone(),
             feasible,
-            estimate: found.and_then(|found| found.cost_estimate).unwrap_or_default().estimate,
+            estimate: estimate.unwrap_or_default().estimate,
             extra: Default::default(),
         });
     }
     transaction.record(EntryKind::Probe(ProbeEntry {
         atom: intent.atom.clone(),
-        attempt: id.clone(),
+        attempt: intent.id.clone(),
         context: Some(intent.context.clone()),
         agent: intent.agent.clone(),
         feasible,
         findings: findings.clone(),
     }));
     transaction.announce(Event::Probed {
-        attempt: id.clone(),
-        atom: intent.atom,
+        attempt: intent.id.clone(),
+        atom: intent.atom.clone(),
         ms: Some(ms),
         feasible,
         findings,
@@ -277,34 +263,14 @@ fn prefer_in(transaction: &mut Transaction, group: Ix) -> bool {
 /// least, which is what the group costs when the selected one fails.
 const TIMES_MAX: u64 = 2;
 
-/// The cost of a choice as its probe estimated it.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Estimate {
-    attempts: Option<u64>,
-    ms: Option<u64>,
-    micros: Option<u64>,
-}
+/// Cost, time and attempts of a choice as its probe estimated them.
+type Estimate = [Option<u64>; 3];
 
-impl Estimate {
-    fn of(probe: &ProbeRecord) -> Option<Self> {
-        let found = Self {
-            attempts: probe.estimate.attempts.map(u64::from),
-            ms: probe.estimate.time.as_ref().map(|time| time.ms),
-            micros: probe.estimate.cost_usd.map(|cost| cost.0),
-        };
-        (found != Self::default()).then_some(found)
-    }
-
-    fn parts(self) -> [Option<u64>; 3] {
-        [self.attempts, self.ms, self.micros]
-    }
-
-    /// Whether no part that both tell is larger than it may be.
-    fn is_near(self, selected: Self) -> bool {
-        let pairs = self.parts().into_iter().zip(selected.parts());
-        let mut known = pairs.filter_map(|(own, other)| Some((own?, other?)));
-        known.all(|(own, other)| own <= other.saturating_mul(TIMES_MAX))
-    }
+/// Whether no part that both tell is larger than it may be.
+fn is_near(choice: Estimate, selected: Estimate) -> bool {
+    let pairs = choice.into_iter().zip(selected);
+    let mut known = pairs.filter_map(|(own, other)| Some((own?, other?)));
+    known.all(|(own, other)| own <= other.saturating_mul(TIMES_MAX))
 }
 
 /// Without an estimate of each choice that is left, the flag of the group decides alone. A choice that a probe calls
@@ -320,7 +286,7 @@ pub(super) fn is_worth(transaction: &Transaction, speculation: &Speculation) -> 
     };
     let of = |choice: Ix| estimates.iter().find(|(kid, _)| *kid == choice).map(|(_, one)| *one);
     let is_near = match (of(speculation.choice), of(*selected)) {
-        (Some(choice), Some(selected)) => choice.is_near(selected),
+        (Some(choice), Some(selected)) => is_near(choice, selected),
         _ => true,
     };
     is_near && fit(transaction, &estimates)
@@ -340,32 +306,28 @@ fn estimates_left(transaction: &Transaction, group: Ix) -> Option<Vec<(Ix, Estim
     let kids = transaction.graph.vertex(group).kids.iter().copied();
     let has_failed = |kid| newest_try(transaction, kid).is_some_and(|tried| tried.ended.is_some());
     let is_left = |kid: &Ix| !has_failed(*kid) && !is_infeasible(transaction, *kid);
-    let estimate = |kid| {
-        let probe = newest_try(transaction, kid)?.probe.as_ref()?;
-        Some((kid, Estimate::of(probe)?))
+    let known = |kid| {
+        let known = estimate(newest_try(transaction, kid)?.probe.as_ref()?);
+        (known != Estimate::default()).then_some((kid, known))
     };
-    kids.filter(is_left).map(estimate).collect()
+    kids.filter(is_left).map(known).collect()
 }
 
 /// Whether all of them together stay within the rest of each limit. They run side by side, so the longest counts.
 fn fit(transaction: &Transaction, estimates: &[(Ix, Estimate)]) -> bool {
     let run = &transaction.state.run;
     let constraints = &transaction.state.objective.constraints;
-    let parts =
-        |part: fn(&Estimate) -> Option<u64>| estimates.iter().filter_map(move |(_, one)| part(one));
     let within = |wanted: u64, used: u64, most: Option<u64>| {
         most.is_none_or(|most| used.saturating_add(wanted) <= most)
     };
-    let claimed = usage::claimed(transaction, &run.spent.usage, run.in_flight.iter());
+    let costs = estimates.iter().filter_map(|(_, [cost, ..])| *cost);
+    let times = estimates.iter().filter_map(|(_, [_, ms, _])| *ms);
+    let attempts = estimates.iter().filter_map(|(_, [.., attempts])| *attempts);
+    let (cost, attempts) =
+        (costs.fold(0, u64::saturating_add), attempts.fold(0, u64::saturating_add));
     let time_budget = constraints.budget.time.as_ref().map(|budget| budget.ms);
-    within(
-        parts(|one| one.attempts).fold(0, u64::saturating_add),
-        run.iteration,
-        constraints.budget.iterations,
-    ) && within(parts(|one| one.ms).max().unwrap_or_default(), transaction.spent_ms(), time_budget)
-        && within(
-            parts(|one| one.micros).fold(0, u64::saturating_add),
-            claimed.of(UsageLimit::Cost),
-            constraints.usage(UsageLimit::Cost),
-        )
+    let claimed = usage::claimed(transaction, UsageLimit::Cost);
+    within(attempts, run.iteration, constraints.budget.iterations)
+        && within(times.max().unwrap_or_default(), transaction.spent_ms(), time_budget)
+        && within(cost, claimed, constraints.usage(UsageLimit::Cost))
 }

@@ -37,7 +37,7 @@ pub(super) fn begin(
     end: &AgentEnd,
     used: &Usage,
 ) -> Result<(AgentWait, u32), AgentEnd> {
-    let (now, now_ms) = (transaction.now(), transaction.session.active_ms);
+    let (now, now_ms) = (transaction.now, transaction.session.active_ms);
     let waits = &mut transaction.session.provider_waits;
     let wait = waits.entry(agent.clone()).or_default();
     if wait.n == 0 || used.calls > 0 || !matches!(end, AgentEnd::Down(_)) {

@@ -9,10 +9,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{
-    attempt_start::title_of, provider_wait, provider_wait::backoff_ms, transaction::Transaction,
-    usage,
-};
+use super::{provider_wait, provider_wait::backoff_ms, transaction::Transaction, usage};
 use crate::{
     answer_forms::rated_leaf,
     doc::{self, Node},
@@ -104,7 +101,7 @@ pub(super) fn is_awaited(
     };
     let new = of_plan(transaction, question, agent.clone(), subject.clone());
     if !usage::can_pay(transaction, question, &agent) {
-        keep(transaction, &new, UNPAID, Vec::new(), None);
+        keep(transaction, &new, Err(UNPAID.to_string()));
         return false;
     }
     put_or_wait(transaction, new);
@@ -181,20 +178,17 @@ pub(super) fn heard<T>(
 pub(super) fn keep(
     transaction: &mut Transaction,
     asked: &Consult,
-    because: &str,
-    codes: Vec<String>,
-    answer: Option<KeptAnswer>,
+    answer: Result<Option<KeptAnswer>, String>,
 ) {
-    let record = record(transaction, asked, because, codes, answer);
+    let record = record(transaction, asked, answer);
     transaction.run().judging_mut().keep(record);
 }
 
+/// The record of an answer, of one that is not kept whole, or of why there is none.
 pub(super) fn record(
     transaction: &Transaction,
     asked: &Consult,
-    because: &str,
-    codes: Vec<String>,
-    answer: Option<KeptAnswer>,
+    answer: Result<Option<KeptAnswer>, String>,
 ) -> AnswerRecord {
     AnswerRecord {
         question: asked.question,
@@ -202,10 +196,10 @@ pub(super) fn record(
         subject: asked.subject.clone(),
         agent: Some(asked.agent.clone()),
         pass: transaction.state.run.pass,
-        at: transaction.at().into(),
-        because: because.to_string(),
-        codes,
-        answer,
+        at: transaction.at.clone(),
+        because: answer.as_ref().err().cloned().unwrap_or_default(),
+        codes: Vec::new(),
+        answer: answer.ok().flatten(),
         extra: Default::default(),
     }
 }
@@ -243,7 +237,7 @@ pub(super) fn put(transaction: &mut Transaction, new: Consult) {
     if is_running && transaction.session.provider_wait(&new.agent).is_some() {
         return;
     }
-    let at = transaction.at().into();
+    let at = transaction.at.clone();
     let consult = Consult { id: transaction.run().next_consult(), at, ..new };
     transaction.announce(Event::Consulting {
         consult: consult.id.clone(),
@@ -256,7 +250,7 @@ pub(super) fn put(transaction: &mut Transaction, new: Consult) {
 
 /// The subject of a question in words.
 pub(super) fn about(transaction: &Transaction, asked: &Consult) -> String {
-    let title = asked.atom.as_ref().map(|step| (step, title_of(transaction, step)));
+    let title = asked.atom.as_ref().map(|step| (step, transaction.title_of(step)));
     match rated_leaf(&transaction.state, asked) {
         Some(leaf) => leaf.title(),
         None => asked.question.about(title.as_ref().map(|(step, title)| (*step, title.as_str()))),

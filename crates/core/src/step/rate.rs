@@ -1,12 +1,9 @@
 //! The question how well a result meets a quality leaf: put to a judge, and its rating.
 //!
-//! Invariant: no base case is decided by a question without an answer. Not here: which leaf lacks a rating (`unrated`),
+//! Invariant: no base case is decided by a question without an answer. Not here: which leaf lacks a rating (`base_case`),
 //! what a score means (`verdict`).
 
-use super::{
-    base_case, provider_wait::backoff_ms, question, transaction::Transaction, unrated::UnratedLeaf,
-    usage,
-};
+use super::{base_case, provider_wait::backoff_ms, question, transaction::Transaction, usage};
 use crate::{
     answer_forms::rated_leaf,
     event::{AgentEnd, ConsultAnswer, ConsultEnd},
@@ -26,7 +23,7 @@ pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
 }
 
 /// Puts the question about a leaf.
-pub(super) fn ask(transaction: &mut Transaction, wanted: &UnratedLeaf) {
+pub(super) fn ask(transaction: &mut Transaction, wanted: &base_case::UnratedLeaf) {
     let Some(agent) = transaction.session.agents.in_role(Question::Rate).cloned() else {
         let cause = Unavailable::no_judge(&wanted.check.title());
         transaction.session.unavailable = Some(cause);
@@ -80,7 +77,7 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
         asked: asked.n,
         because: because.clone(),
         pass: transaction.state.run.pass,
-        at: transaction.at().into(),
+        at: transaction.at.clone(),
         extra: Default::default(),
     };
     transaction.run().rate(rating);

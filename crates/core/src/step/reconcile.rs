@@ -13,18 +13,18 @@ use crate::{
     event::Event,
     graph::Ix,
     id::{AtomId, CommitId, Digest},
-    state::{AtomStatus, Binding, PlanningStep, ResultCommit, Role, Task, TryEnd},
+    state::{AtomStatus, Binding, Intent, PlanningStep, ResultCommit, Role, Task, TryEnd},
     world::results,
 };
 
 pub(super) fn reconcile_results(transaction: &mut Transaction) {
     set_aside_stale(transaction);
-    let is_all_new = !transaction.is_settled();
+    let is_all_new = !transaction.is_settled;
     if is_all_new {
         park_and_revive(transaction);
     }
     reopen_changed_inputs(transaction, is_all_new);
-    transaction.set_settled();
+    transaction.is_settled = true;
     end_abandoned(transaction);
     statuses(transaction, is_all_new);
 }
@@ -81,7 +81,7 @@ fn revive(transaction: &mut Transaction, id: &AtomId, context: &Digest) {
     let Some(Some(TryEnd::Parked(parked))) = tried.map(|tried| tried.ended.clone()) else {
         return;
     };
-    if let Some(task) = transaction.task(id) {
+    if let Some(task) = transaction.task_mut(id) {
         for tried in task.tries.iter_mut().filter(|tried| tried.context == *context) {
             tried.ended = None;
         }
@@ -137,26 +137,19 @@ fn bound_downstream(transaction: &Transaction, results: &BTreeSet<Ix>) -> BTreeS
 
 /// Ends attempts whose context is no longer in force, without counting them.
 fn end_abandoned(transaction: &mut Transaction) {
-    let speculations = transaction.speculations();
-    let landing_context = transaction.landing_context(&speculations);
-    let abandoned: Vec<_> = transaction
-        .state
-        .run
-        .in_flight
-        .iter()
-        .filter(|intent| {
+    let landing_context = transaction.landing_context();
+    let is_in_use = |intent: &Intent| match intent.role {
+        Role::Probe => probing::stays(transaction, intent),
+        _ => {
             let is_in_force = landing_context.is_in_force(intent)
                 || landing_context.speculation_of(intent).is_some();
-            let is_in_use = match intent.role {
-                Role::Probe => probing::stays(transaction, intent),
-                _ => is_in_force && transaction.state.atoms.contains_key(&intent.atom),
-            };
-            !is_in_use
-        })
-        .map(|intent| intent.id.clone())
-        .collect();
-    for id in abandoned {
-        attempt_end::cut_off(transaction, &id, "its context was abandoned");
+            is_in_force && transaction.state.atoms.contains_key(&intent.atom)
+        }
+    };
+    let in_flight = transaction.state.run.in_flight.iter();
+    let abandoned: Vec<_> = in_flight.filter(|intent| !is_in_use(intent)).cloned().collect();
+    for intent in abandoned {
+        attempt_end::cut_off(transaction, &intent, "its context was abandoned");
     }
 }
 
@@ -172,7 +165,7 @@ fn statuses(transaction: &mut Transaction, is_all_new: bool) {
     );
     transaction.set_suspects(failed);
     for (x, status) in wanted {
-        if let Some(task) = transaction.task(graph.id(x)) {
+        if let Some(task) = transaction.task_mut(graph.id(x)) {
             task.status = status;
         }
     }

@@ -58,8 +58,8 @@ fn open_request(transaction: &Transaction) -> Option<Request> {
 }
 
 fn end_all(transaction: &mut Transaction) {
-    for id in transaction.all_in_flight() {
-        attempt_end::cut_off(transaction, &id, "redirected");
+    for intent in transaction.all_in_flight() {
+        attempt_end::cut_off(transaction, &intent, "redirected");
     }
     let run = transaction.run();
     run.epoch = Epoch(run.epoch.0 + 1);

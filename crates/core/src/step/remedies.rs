@@ -89,9 +89,7 @@ pub fn guide(id: &AtomId) -> String {
 
 /// The open atoms under the selection in force that an agent called impossible, with its words.
 pub(super) fn blocked(transaction: &Transaction) -> Vec<(&AtomId, &str)> {
-    let open = transaction.graph.paired(&transaction.state.atoms);
-    let live = open.filter(|(x, _)| transaction.active.is_live(*x));
-    let blocked = live.filter_map(|(x, atom)| match &atom.task()?.status {
+    let blocked = transaction.live_tasks().filter_map(|(x, task)| match &task.status {
         AtomStatus::Invalid(report) => Some((transaction.graph.id(x), report.words.as_str())),
         _ => None,
     });

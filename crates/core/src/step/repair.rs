@@ -15,8 +15,8 @@ use crate::{
     id::{AtomId, AttemptId, Digest},
     measure,
     state::{
-        Binding, Extra, FailureClass, Intent, Role, SideEffect, Task, Try, TryEnd, Usage,
-        atom::MergeConflict, limits::REPAIRS_MAX, record::InDoubtEntry,
+        Binding, Extra, FailureClass, Intent, Task, Try, TryEnd, atom::MergeConflict,
+        limits::REPAIRS_MAX, record::InDoubtEntry,
     },
 };
 
@@ -30,8 +30,9 @@ pub(super) fn repair(transaction: &mut Transaction, id: &AtomId, cause: RepairCa
     };
     let most =
         transaction.task_of(id).map_or(1, |task| measure::attempts_max(&transaction.state, task));
-    if let Some(tried) =
-        transaction.task(id).and_then(|task| task.tries.iter_mut().find(|t| t.context == context))
+    if let Some(tried) = transaction
+        .task_mut(id)
+        .and_then(|task| task.tries.iter_mut().find(|t| t.context == context))
     {
         tried.attempts = tried.attempts.max(most);
     }
@@ -82,13 +83,8 @@ pub(super) fn out_of_repairs(
         choices,
         epoch: transaction.state.run.epoch,
         n,
-        effect: SideEffect::Tree,
-        base: None,
-        role: Role::Worker,
-        agent: None,
-        reserved: Usage::default(),
-        at: transaction.at().to_string(),
-        extra: Extra::default(),
+        at: transaction.at.clone(),
+        ..Intent::default()
     };
     let reason = format!("no repair is left of {most}, and {}", in_words(cause));
     let failure = Failure::without_attempt(FailureClass::Environmental, reason);
@@ -175,7 +171,7 @@ pub(super) fn count_repair(
 ) -> bool {
     let most = REPAIRS_MAX;
     transaction.run().spent.repairs += 1;
-    let Some(task) = transaction.task(id) else {
+    let Some(task) = transaction.task_mut(id) else {
         return true;
     };
     let Some(tried) = task.tries.iter_mut().find(|tried| tried.context == *context) else {

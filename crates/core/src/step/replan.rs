@@ -8,7 +8,6 @@ mod position;
 
 use alloc::{
     boxed::Box,
-    collections::BTreeMap,
     format,
     string::{String, ToString},
     sync::Arc,
@@ -21,7 +20,7 @@ use crate::{
     event::Event,
     fragment::delta::{self, AcceptedDelta},
     graph::Ix,
-    id::{AgentName, AtomId},
+    id::AgentName,
     measure::{
         Measure,
         granted::{self, Room},
@@ -50,7 +49,7 @@ pub(super) fn grant(transaction: &mut Transaction) {
     } else {
         known.map(ChangeGrant::anew)
     };
-    transaction.count_anew();
+    transaction.counts_anew = true;
     transaction.run().grant = grant;
 }
 
@@ -81,15 +80,10 @@ pub(super) fn is_given_up(transaction: &Transaction) -> bool {
 
 /// A change of the plan that is tried next.
 pub(super) struct NextChange {
-    failed: Vec<Ix>,
-    because: String,
-    outcome: ChangeOutcome,
-}
-
-enum ChangeOutcome {
-    Taken(Box<Proposal>, ChangeGrant),
-    /// No place is admitted, for this reason. The change is used up, and what it was granted is over for the next.
-    Refused(String, ChangeGrant),
+    /// None where no place is admitted: the change is used up, and what it was granted is over for the next.
+    proposal: Option<Box<Proposal>>,
+    grant: ChangeGrant,
+    entry: ReplanEntry,
 }
 
 /// The change in the first place that is admitted and opens a selection. Perhaps none opens one, because several atoms
@@ -99,47 +93,54 @@ pub(super) fn next_change(transaction: &Transaction, blocked: &BlockCause) -> Op
     let may_plan = transaction.session.agents.has_planner() && may_change(transaction);
     let room = Room::of(transaction).filter(|_| may_plan)?;
     let failed = failed(transaction, blocked);
-    let because = because(transaction, &failed);
+    let mut entry = entry_of(transaction, &failed);
     let (mut refused, mut second) = (None, None);
     for place in position::all(transaction, &failed) {
-        for proposal in place.proposals(transaction, &because) {
-            let admission = admitted(transaction, &room, &proposal);
-            let taken = |grant| ChangeOutcome::Taken(Box::new(proposal), grant);
-            match admission {
-                Ok(admission) if admission.opens_selection => {
-                    let outcome = taken(admission.grant);
-                    return Some(NextChange { failed, because, outcome });
+        for proposal in place.proposals(transaction, &entry.reason) {
+            match admitted(transaction, &room, &proposal) {
+                Ok(Admission { grant, opens_selection: true }) => {
+                    let proposal = Some(Box::new(proposal));
+                    return Some(NextChange { proposal, grant, entry });
                 }
-                Ok(admission) if place.is_of_failed() => {
-                    second = second.or(Some(taken(admission.grant)));
+                Ok(Admission { grant, .. }) if place.is_of_failed() => {
+                    second = second.or(Some((Box::new(proposal), grant)));
                 }
                 Ok(_) => {}
                 Err(why) => refused = refused.or(Some(why)),
             }
         }
     }
-    let refused = || {
-        let open = Measure::open(transaction);
-        // The plan as it is opens less than the room.
-        let grant = room.admit(&transaction.state, &open).ok()?;
-        Some(ChangeOutcome::Refused(refused?, grant))
-    };
-    let outcome = second.or_else(refused)?;
-    Some(NextChange { failed, because, outcome })
+    if let Some((proposal, grant)) = second {
+        return Some(NextChange { proposal: Some(proposal), grant, entry });
+    }
+    // The plan as it is opens less than the room.
+    let grant = room.admit(&transaction.state, &Measure::open(transaction)).ok()?;
+    entry.refused = refused?;
+    Some(NextChange { proposal: None, grant, entry })
 }
 
 /// Tries a change: one commit.
 pub(super) fn change(transaction: &mut Transaction, change: NextChange) {
-    let NextChange { failed, because, outcome } = change;
-    let failed = names(transaction, &failed);
-    let entry = ReplanEntry { reason: because, failed, ..ReplanEntry::default() };
-    match outcome {
-        ChangeOutcome::Taken(proposal, grant) => take(transaction, *proposal, grant, entry),
-        ChangeOutcome::Refused(refused, grant) => {
+    let NextChange { proposal, grant, entry } = change;
+    match proposal {
+        Some(proposal) => take(transaction, *proposal, grant, entry),
+        None => {
             let left = grant.left;
             transaction.run().grant = Some(grant);
-            note(transaction, ReplanEntry { refused, left, ..entry });
+            note(transaction, ReplanEntry { left, ..entry });
         }
+    }
+}
+
+fn entry_of(transaction: &Transaction, failed: &[Ix]) -> ReplanEntry {
+    let names = failed.iter().map(|x| transaction.graph.id(*x).clone());
+    ReplanEntry {
+        reason: match failed.first() {
+            None => "the base case does not hold with every step done".to_string(),
+            Some(x) => format!("{} failed for good", transaction.graph.id(*x)),
+        },
+        failed: names.collect(),
+        ..ReplanEntry::default()
     }
 }
 
@@ -160,10 +161,8 @@ pub(super) fn refine(
     let failed = failed(transaction, blocked);
     let mut entry = ReplanEntry {
         place: ReplanPlace::Delta,
-        reason: because(transaction, &failed),
-        failed: names(transaction, &failed),
         by: Some(agent.clone()),
-        ..ReplanEntry::default()
+        ..entry_of(transaction, &failed)
     };
     let admitted = delta.and_then(|delta| {
         let (proposal, grant) = admitted_delta(transaction, &room, &delta)?;
@@ -251,7 +250,7 @@ fn admitted(
     })?;
     let conflicts = search::conflicts(&facts);
     let space = facts.space(&conflicts, false);
-    let opens = search::choose(space, &facts.active.selection, &BTreeMap::new());
+    let opens = search::choose(space, &facts.active.selection);
     Ok(Admission { grant, opens_selection: opens.is_some() })
 }
 
@@ -291,11 +290,6 @@ fn note(transaction: &mut Transaction, entry: ReplanEntry) {
         changes_left: entry.left,
     });
     transaction.record(EntryKind::Replan(entry));
-}
-
-fn names(transaction: &Transaction, failed: &[Ix]) -> Vec<AtomId> {
-    let ids = failed.iter().map(|x| transaction.graph.id(*x).clone());
-    ids.collect()
 }
 
 /// The tasks that failed for good: first those that no choice has to do with, each with the newest failure first. Empty
@@ -343,11 +337,4 @@ pub(super) fn may_refine(transaction: &Transaction, blocked: &BlockCause) -> boo
         delta::may_change(&transaction.state, graph, x).is_ok()
             || groups.any(|group| delta::may_grow(graph, group))
     })
-}
-
-fn because(transaction: &Transaction, failed: &[Ix]) -> String {
-    match failed.first() {
-        None => "the base case does not hold with every step done".to_string(),
-        Some(x) => format!("{} failed for good", transaction.graph.id(*x)),
-    }
 }

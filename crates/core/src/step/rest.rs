@@ -3,7 +3,7 @@
 //! Invariant: a rest closes no context and takes no attempt, and there is one in each context at most. So the search stays
 //! complete, and the measure is as it was.
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::vec::Vec;
 
 use super::transaction::Transaction;
 use crate::{
@@ -38,7 +38,8 @@ pub(super) fn note(transaction: &mut Transaction, intent: &Intent, mark: Digest)
     let n = tried.attempts;
     let is_in_doubt = after == ONLY_COLD;
     if times >= after
-        && (is_in_doubt || is_in_force(transaction, intent))
+        // It was tried under the selection in force, and not on speculation.
+        && (is_in_doubt || transaction.is_in_force(&intent.atom, &intent.context))
         && !is_bound(transaction)
         && has_choice(transaction, intent)
     {
@@ -68,14 +69,6 @@ fn rests_after(transaction: &Transaction, intent: &Intent) -> Option<u32> {
     constraints.rests_after(task.spec.action.is_some()).filter(|_| may_rest)
 }
 
-/// Whether it was tried under the selection in force, and not on speculation.
-fn is_in_force(transaction: &Transaction, intent: &Intent) -> bool {
-    let x = transaction.ix(&intent.atom);
-    x.is_some_and(|x| {
-        transaction.active.is_live(x) && transaction.active.context(x) == Some(&intent.context)
-    })
-}
-
 /// Whether something is under way that may happen once only: another selection could cut it off.
 fn is_bound(transaction: &Transaction) -> bool {
     let mut in_flight = transaction.state.run.in_flight.iter();
@@ -101,7 +94,7 @@ pub(super) fn is_selection_left(
     };
     conflicts.push(search::conflict(graph, x, &intent.choices));
     let space = transaction.space(&conflicts, plans_again);
-    search::choose(space, &transaction.selection(), &BTreeMap::new()).is_some()
+    search::choose(space, &transaction.selection()).is_some()
 }
 
 /// Whether anything rests.

@@ -19,6 +19,7 @@ use crate::{
     search,
     state::{
         Extra, FailureClass, Reason, RunStatus, State, VerdictRecord,
+        account::LastDirective,
         final_result::{
             BASE_CASE, DoneAtom, EndedProcesses, EndingFacts, Expiry, FailedAtom,
             FinalResultRecord, JudgedLeaves, OpenStep, ResultVerdict, ResultWorkspace,
@@ -50,14 +51,14 @@ pub(super) fn finish(
     let evidence = evidence(transaction);
     let ending = EndingFacts {
         reason: Some(reason),
-        ended: Some(transaction.at().into()),
+        ended: Some(transaction.at.clone()),
         summary: summary(transaction, status, reason, &evidence),
         loss: account::loss(transaction, status == RunStatus::Completed),
         missing: super::phase::dropped(transaction),
         unsteady: core::mem::take(&mut transaction.session.unsteady),
         ..of_cause(transaction, reason)
     };
-    let judged = JudgedLeaves { at: transaction.at().into(), evidence, extra: Extra::default() };
+    let judged = JudgedLeaves { at: transaction.at.clone(), evidence, extra: Extra::default() };
     let summary = ending.summary.clone();
     question::drop_it(transaction);
     let run = transaction.run();
@@ -107,7 +108,7 @@ pub(super) fn all_ended(transaction: &mut Transaction, ended: EndedProcesses) {
 /// Evidence for the delivered tree, of the verdict that decides if there is one.
 fn evidence(transaction: &Transaction) -> Vec<EvidenceRecord> {
     match (&transaction.state.objective.base_case, base_case::result_basis(transaction)) {
-        (Some(check), Some(basis)) => transaction.evidence_of(check, &basis),
+        (Some(check), Some(basis)) => transaction.evaluator(&basis).evidence_of(check),
         _ => Vec::new(),
     }
 }
@@ -161,10 +162,10 @@ pub fn last_result(world: &World) -> Option<FinalResultRecord> {
     let state = &world.state;
     let reason = state.run.last_ending()?.reason?;
     let transaction = looking(world);
-    let result = result(&transaction, state.run.status, reason);
-    let result =
-        FinalResultRecord { output: Some(final_words::of(&transaction, &result)), ..result };
-    Some(account::add(&transaction, result))
+    let mut result = result(&transaction, state.run.status, reason);
+    result.output = Some(final_words::of(&transaction, &result));
+    result.accountable = Some(account::accountable(&transaction, &result));
+    Some(result)
 }
 
 fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> FinalResultRecord {
@@ -172,6 +173,8 @@ fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> Final
     let run = &state.run;
     let ending = run.ending.clone();
     let is_completed = status == RunStatus::Completed;
+    let (loss, point) = (ending.loss, run.law.as_ref().and_then(|law| law.point.as_ref()));
+    let given = point.and_then(|point| LastDirective::of_word(point.directive.word()));
     FinalResultRecord {
         result: Some(status),
         reason: Some(reason),
@@ -180,13 +183,13 @@ fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> Final
         code: ending.code,
         summary: ending.summary,
         output: None,
-        loss: ending.loss,
-        grad_l: None,
-        directive: None,
+        grad_l: loss.as_ref().map(|loss| account::change(loss, point)),
+        directive: if is_completed { Some(LastDirective::Accept) } else { given },
         changes: law_point::changes_made(transaction),
-        best: None,
+        best: account::best(transaction, loss.as_ref()),
         accountable: None,
-        metrics: None,
+        metrics: Some(account::metrics(transaction)),
+        loss,
         expired: expired(reason),
         iterations: run.iteration,
         evidence: run.judged.iter().flat_map(|judged| judged.evidence.clone()).collect(),
@@ -254,13 +257,8 @@ fn summary(
             format!("{why}; {work}")
         }
         (RunStatus::Stopped, _) => {
-            let why = transaction
-                .state
-                .control
-                .stop_reason
-                .as_ref()
-                .map(|why| format!(" ({why})"))
-                .unwrap_or_default();
+            let why = transaction.state.control.stop_reason.as_ref();
+            let why = why.map_or_else(String::new, |why| format!(" ({why})"));
             format!("stopped on request{why}; {work}")
         }
         (_, Reason::NoChoice) => no_choice(transaction, evidence, &work),

@@ -35,7 +35,7 @@ pub(super) fn started(
 ) {
     // A loop that died left it running.
     let is_another = transaction.state.run.status != RunStatus::Running;
-    transaction.count_anew();
+    transaction.counts_anew = true;
     retire_old_request(transaction, &run);
     forget_environmental_failures(transaction);
     for (id, used) in &left.used {
@@ -115,30 +115,28 @@ fn land_all(
     mut finished: Vec<(AttemptId, Outcome)>,
     continued: &BTreeSet<AttemptId>,
 ) {
-    for id in transaction.all_in_flight() {
-        let index = finished.iter().position(|(attempt, _)| *attempt == id);
-        let Some((outcome, intent)) = index
-            .map(|index| finished.swap_remove(index).1)
-            .zip(transaction.in_flight(&id).cloned())
-        else {
-            if continued.contains(&id) {
-                attempt_end::interrupted(transaction, &id)
+    for intent in transaction.all_in_flight() {
+        let id = &intent.id;
+        let Some(place) = finished.iter().position(|(attempt, _)| attempt == id) else {
+            if continued.contains(id) {
+                attempt_end::interrupted(transaction, &intent)
             } else {
-                attempt_end::lost(transaction, &id)
+                attempt_end::lost(transaction, &intent)
             }
             continue;
         };
+        let (_, outcome) = finished.swap_remove(place);
         // A person may have helped since, and a limit may be over: the agent is asked again.
         if matches!(
             outcome.agent_end,
             Some(AgentEnd::Unavailable { .. } | AgentEnd::Limited { .. } | AgentEnd::Down(_))
         ) {
-            attempt_end::cut_off(transaction, &id, "its agent could not be used");
+            attempt_end::cut_off(transaction, &intent, "its agent could not be used");
             continue;
         }
-        let atom = intent.atom;
+        let atom = intent.atom.clone();
         transaction.announce(Event::Adopted { attempt: id.clone(), atom });
-        turn_end::ended(transaction, &id, intent.epoch, outcome);
+        turn_end::ended(transaction, id, intent.epoch, outcome);
     }
 }
 
@@ -171,7 +169,7 @@ fn forget_environmental_failures(transaction: &mut Transaction) {
         .map(|(id, _)| id.clone())
         .collect();
     for id in forgotten {
-        let Some(task) = transaction.task(&id) else {
+        let Some(task) = transaction.task_mut(&id) else {
             continue;
         };
         for tried in task.tries.iter_mut().filter(|tried| is_environmental(tried)) {
@@ -192,7 +190,7 @@ pub(super) fn asked(
 ) -> Result<(), Refusal> {
     let kind = request.kind;
     let control = control_with(&transaction.state, request, reason.clone())?;
-    transaction.leave_to_loop();
+    transaction.is_loop = false;
     transaction.announce(Event::Requested { request: kind, reason });
     *transaction.control() = control;
     Ok(())
@@ -299,14 +297,7 @@ fn forget_parked(transaction: &mut Transaction, gone: &BTreeSet<CommitId>) {
     });
     let holders: Vec<AtomId> = holders.map(|(id, _)| id.clone()).collect();
     for id in holders {
-        if let Some(task) = transaction.task(&id) {
-            forget(task, gone);
-        }
-        transaction.change_binding(&id, |binding| {
-            if let Some(task) = Arc::make_mut(&mut binding.of).task_mut() {
-                forget(task, gone);
-            }
-        });
+        transaction.change_work(&id, |task| forget(task, gone));
         transaction.announce(Event::Forgotten { atom: id });
     }
 }

@@ -25,8 +25,7 @@ pub(super) fn is_awaited(transaction: &mut Transaction, step: Ix) -> bool {
     let Some(agent) = transaction.session.agents.in_role(Question::Summarise).cloned() else {
         return false;
     };
-    let (graph, active, state) = (&transaction.graph, &transaction.active, &transaction.state);
-    let Some(phase) = long_phase::wanted(graph, active, state, step) else {
+    let Some(phase) = long_phase::wanted(transaction, step) else {
         return false;
     };
     if !usage::can_pay(transaction, Question::Summarise, &agent) {
@@ -41,8 +40,7 @@ pub(super) fn is_awaited(transaction: &mut Transaction, step: Ix) -> bool {
 }
 
 fn asked_about(transaction: &Transaction, asked: &Consult) -> Option<LongPhase> {
-    let (graph, active, state) = (&transaction.graph, &transaction.active, &transaction.state);
-    long_phase::find(graph, active, state, asked.atom.as_ref()?, &asked.subject)
+    long_phase::find(transaction, asked.atom.as_ref()?, &asked.subject)
 }
 
 /// Whether the answer to a question would still be of use.
@@ -59,9 +57,8 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let Some(read) = question::heard(transaction, asked, end, read) else {
         return;
     };
-    let because = read.as_ref().err().cloned().unwrap_or_default();
-    let answer = read.ok().map(KeptAnswer::Text);
-    let summary = question::record(transaction, asked, &because, Default::default(), answer);
+    let answer = read.map(|words| Some(KeptAnswer::Text(words)));
+    let summary = question::record(transaction, asked, answer);
     transaction.change_plan(&phase.plan, |step| {
         if let Some(fragment) = step.fragment_mut(&phase.first) {
             fragment.summary = Some(summary);

@@ -64,23 +64,23 @@ pub(super) struct Transaction {
     touched: ChangeSet,
     events: Vec<Event>,
     /// Whether the loop itself takes the step and may dispatch and end; false for a request of another process.
-    is_loop: bool,
+    pub(super) is_loop: bool,
     /// Whether it goes on from a step that no commit holds yet, and shares the serial of that step.
     goes_on: bool,
-    /// Whether the measure counts anew from here: a correction, or a new run.
-    counts_anew: bool,
+    /// Whether the measure counts anew from here: attempts are given back, a correction, or a new run.
+    pub(super) counts_anew: bool,
     /// Whether atoms were added, so that the graph's derived values are computed anew.
     is_rebuilt: bool,
-    /// Whether results may be those of another selection.
-    is_settled: bool,
+    /// Whether the results are those of the selection in force.
+    pub(super) is_settled: bool,
     dirty_tasks: Arc<BTreeSet<AtomId>>,
     /// Tasks that were bound in this step: results made from them may need to be made from another result now.
     rebound: BTreeSet<Ix>,
     solved: OnceCell<Arc<AtomVec<bool>>>,
     speculations: OnceCell<Arc<Vec<Speculation>>>,
     is_line_settled: OnceCell<bool>,
-    at: String,
-    now: UnixMillis,
+    pub(super) at: String,
+    pub(super) now: UnixMillis,
 }
 
 impl Deref for Transaction {
@@ -128,30 +128,6 @@ impl Transaction {
         self
     }
 
-    /// Whether the loop itself takes the step.
-    pub(super) fn is_loop(&self) -> bool {
-        self.is_loop
-    }
-
-    /// Leaves starting and ending to the loop: another process takes this step.
-    pub(super) fn leave_to_loop(&mut self) {
-        self.is_loop = false;
-    }
-
-    /// The measure counts anew from this commit: attempts are given back, and nothing starts any more.
-    pub(super) fn count_anew(&mut self) {
-        self.counts_anew = true;
-    }
-
-    pub(super) fn is_settled(&self) -> bool {
-        self.is_settled
-    }
-
-    /// Records that the results are those of the selection in force.
-    pub(super) fn set_settled(&mut self) {
-        self.is_settled = true;
-    }
-
     pub(super) fn take_rebound(&mut self) -> BTreeSet<Ix> {
         core::mem::take(&mut self.rebound)
     }
@@ -196,7 +172,7 @@ impl Transaction {
     }
 
     /// An unresolved task, to be changed.
-    pub(super) fn task(&mut self, id: &AtomId) -> Option<&mut Task> {
+    pub(super) fn task_mut(&mut self, id: &AtomId) -> Option<&mut Task> {
         self.speculations.take();
         let atom = self.facts.state.atoms.get_mut(id)?;
         self.touched.atoms.insert(id.clone());
@@ -216,7 +192,7 @@ impl Transaction {
         {
             Arc::make_mut(&mut self.facts.valid_contexts).insert_cow((x, context.clone()));
         }
-        Some(self.task(id)?.tried_mut(context, choices))
+        Some(self.task_mut(id)?.tried_mut(context, choices))
     }
 
     /// Notes a whole selection that the base case refuted.
@@ -309,6 +285,18 @@ impl Transaction {
         self.facts.state.trail.push(Arc::new(entry));
     }
 
+    /// Records an attempt as in flight, under the next id; its atom waits no longer.
+    pub(super) fn begin(&mut self, intent: Intent) -> AttemptId {
+        let key = (intent.atom.clone(), intent.context.clone());
+        self.session.waits_until_ms.remove(&key);
+        let at = self.at.clone();
+        let run = self.run();
+        run.waits.retain(|wait| wait.atom.as_ref() != Some(&intent.atom));
+        let (id, epoch) = (run.next_attempt(&intent.atom), run.epoch);
+        run.in_flight.push(Intent { id: id.clone(), epoch, at, ..intent });
+        id
+    }
+
     /// Takes an attempt out of flight, with the session's record of it.
     pub(super) fn land(&mut self, id: &AttemptId) -> Option<Intent> {
         let index = self.state.run.in_flight.iter().position(|intent| intent.id == *id)?;
@@ -322,17 +310,15 @@ impl Transaction {
     /// Measures what can still be tried. Only touched records are counted, for all else is as it was.
     fn measure(&self, before: &World) -> Result<Measure, Refusal> {
         let after = &self.facts;
-        if self.counts_anew {
-            return Ok(Measure::of(after));
-        }
-        if self.is_rebuilt {
-            let measure = Measure::of(after);
+        let measure = if self.counts_anew || self.is_rebuilt {
+            Measure::of(after)
+        } else {
+            let touched = self.touched.atoms.union(&self.touched.bindings);
+            before.measure.moved(&before.facts, after, touched)
+        };
+        if !self.counts_anew {
             hold(&before.measure, &measure)?;
-            return Ok(measure);
         }
-        let touched: BTreeSet<&AtomId> = self.touched.atoms.union(&self.touched.bindings).collect();
-        let measure = before.measure.moved(&before.facts, after, touched.into_iter());
-        hold(&before.measure, &measure)?;
         Ok(measure)
     }
 
@@ -362,7 +348,7 @@ impl Transaction {
         self.session.start = start_of(&self.facts.state).cloned();
         self.session.pass = self.facts.state.run.pass;
         self.session.only_waits = self.only_waits();
-        let speculations = self.speculations();
+        let speculations = Arc::clone(self.speculations());
         speculation::forget_staged(&mut self.session, &self.facts.graph, &speculations);
         let world = World {
             facts: self.facts,

@@ -19,27 +19,26 @@ use crate::{
 pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch, outcome: Outcome) {
     transaction.session.arrived.remove(id);
     let intent = transaction.in_flight(id);
-    let intent = intent.filter(|intent| intent.epoch == epoch).cloned();
+    let Some(intent) = intent.filter(|intent| intent.epoch == epoch).cloned() else {
+        transaction.announce(Event::Discarded { attempt: id.clone() });
+        return;
+    };
     let end = outcome.agent_end.clone();
-    let is_of_provider = end.as_ref().is_some_and(AgentEnd::is_of_provider);
-    if let Some(intent) = intent.as_ref().filter(|_| !is_of_provider) {
+    if !end.as_ref().is_some_and(AgentEnd::is_of_provider) {
         provider_wait::answered(transaction, &intent.payer());
     }
-    match (intent, end.filter(|end| *end != AgentEnd::Done)) {
-        (Some(intent), Some(end)) => {
-            usage::ended(transaction, id, &outcome);
-            judge(transaction, &intent, &outcome, &end);
-        }
-        _ => attempt_end::ended(transaction, id, epoch, outcome),
+    usage::ended(transaction, id, &outcome);
+    match end.filter(|end| *end != AgentEnd::Done) {
+        Some(end) => judge(transaction, &intent, &outcome, &end),
+        None => attempt_end::ended(transaction, &intent, outcome),
     }
 }
 
 fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end: &AgentEnd) {
-    let id = &intent.id;
     // Nobody knows whether its effect outside happened.
     if intent.effect.is_once_only() {
         let failure = attempt_end::by_outcome(outcome, FailureClass::Environmental);
-        return attempt_end::refused(transaction, id, failure);
+        return attempt_end::refused(transaction, intent, failure);
     }
     match end {
         AgentEnd::Done => {}
@@ -49,7 +48,7 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
             }
         }
         AgentEnd::Silent { .. } | AgentEnd::Protocol(_) => {
-            attempt_end::passing(transaction, id, outcome);
+            attempt_end::passing(transaction, intent, outcome);
         }
         AgentEnd::TooLong(_) => {
             let has_worked = outcome.usage.calls > 0 || !outcome.changed.is_empty();
@@ -57,13 +56,13 @@ fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end:
                 if has_worked { FailureClass::Logical } else { FailureClass::Environmental };
             let failure = attempt_end::by_outcome(outcome, class);
             // A prompt that does not fit at its beginning never does.
-            attempt_end::fail(transaction, id, failure, !has_worked);
+            attempt_end::fail(transaction, intent, failure, !has_worked);
         }
         AgentEnd::Limited { .. } | AgentEnd::Down(_) => wait(transaction, intent, outcome, end),
         AgentEnd::Unavailable { kind, words, variable } => {
             let agent = intent.payer();
             let cause = Unavailable::lack(&agent, *kind, words, variable.as_deref());
-            attempt_end::cut_off(transaction, id, &cause.why);
+            attempt_end::cut_off(transaction, intent, &cause.why);
             transaction.session.unavailable = Some(cause);
         }
     }

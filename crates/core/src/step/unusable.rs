@@ -77,11 +77,11 @@ fn give_back(transaction: &mut Transaction, intent: &Intent) {
     // Failures that count no more are no reason to rest.
     tried.alike = None;
     tried.rest = tried.rest.filter(|rest| *rest == Rest::Woken);
-    if let Some(task) = transaction.task(&intent.atom)
+    if let Some(task) = transaction.task_mut(&intent.atom)
         && matches!(task.status, AtomStatus::Failed | AtomStatus::NeedsGuidance)
     {
         task.status = AtomStatus::Pending;
     }
     repair::give_back(transaction, intent);
-    transaction.count_anew();
+    transaction.counts_anew = true;
 }

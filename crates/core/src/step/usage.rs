@@ -2,10 +2,13 @@
 //!
 //! Invariant: the usage of an attempt is reserved by its intent and settled once, when it lands (`transaction/settle`).
 
+use alloc::vec::Vec;
+
 use crate::{
     event::Outcome,
     id::{AgentName, AtomId, AttemptId, Epoch},
-    state::{AgentSpent, Duty, Intent, Question, Role, Usage, UsageLimit},
+    search::Facts,
+    state::{AgentSpent, Duty, Intent, Question, Role, State, Usage, UsageLimit},
     verdict::CommandEnd,
     wording,
 };
@@ -13,11 +16,10 @@ use crate::{
 use super::transaction::Transaction;
 
 /// Takes a report of an attempt in flight; a later one says as much at least.
-pub(super) fn reported(transaction: &mut Transaction, id: AttemptId, epoch: Epoch, usage: Usage) {
+pub(super) fn reported(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch, usage: &Usage) {
     let is_it = |intent: &Intent| intent.epoch == epoch;
-    if transaction.in_flight(&id).is_some_and(is_it) && !has_ended(transaction, &id) {
-        let reported = transaction.session.reported.entry(id).or_default();
-        reported.usage.raise_to(&usage);
+    if transaction.in_flight(id).is_some_and(is_it) && !has_ended(transaction, id) {
+        told_before(transaction, id, usage);
     }
 }
 
@@ -38,35 +40,16 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, outcome: &Out
     reported.is_whole = !is_cut && outcome.how != CommandEnd::TimedOut;
 }
 
-/// The first limit that is reached: by attempts that are over, or passed by those under way.
+/// The first limit of the run that is reached.
 pub(super) fn reached(transaction: &Transaction) -> Option<UsageLimit> {
-    let run = &transaction.state.run;
-    let constraints = &transaction.state.objective.constraints;
-    if !constraints.limits_usage() {
-        return None;
-    }
-    let sums = Sums::of(transaction, &run.spent.usage, run.in_flight.iter());
-    let mut limits = UsageLimit::ALL.into_iter();
-    limits.find(|limit| {
-        let most = wording::for_work(&transaction.state, *limit);
-        most.is_some_and(|most| sums.reach(*limit, most))
-    })
+    let reached = LimitedUsage::of_run(transaction, wording::for_work)?.reached();
+    reached.map(|(limit, _)| limit)
 }
 
 /// The first limit that leaves too little for an attempt of this atom.
 pub(super) fn lacking(transaction: &Transaction, atom: &AtomId) -> Option<UsageLimit> {
-    let run = &transaction.state.run;
-    let constraints = &transaction.state.objective.constraints;
-    if !constraints.limits_usage() {
-        return None;
-    }
-    let claimed = claimed(transaction, &run.spent.usage, run.in_flight.iter());
-    let wanted = Reservation::of(transaction, atom);
-    let mut limits = UsageLimit::ALL.into_iter();
-    limits.find(|limit| {
-        let most = wording::for_work(&transaction.state, *limit);
-        most.is_some_and(|most| !wanted.fits(*limit, claimed.of(*limit), most))
-    })
+    let limits = LimitedUsage::of_run(transaction, wording::for_work)?;
+    limits.lacking(&Reservation::of(transaction, atom))
 }
 
 /// The first limit that leaves too little for one more duty of this agent.
@@ -76,21 +59,20 @@ pub(super) fn lacking_for(
     agent: &AgentName,
 ) -> Option<UsageLimit> {
     let duty = duty.into();
-    let run = &transaction.state.run;
-    let constraints = &transaction.state.objective.constraints;
-    if !constraints.limits_usage() {
-        return None;
-    }
-    let claimed = claimed(transaction, &run.spent.usage, run.in_flight.iter());
-    let wanted = Reservation { usage: run.estimate(duty, Some(agent)), is_free: false };
-    let mut limits = UsageLimit::ALL.into_iter();
-    limits.find(|limit| {
-        let most = match duty.question {
-            Some(Question::Word) => constraints.usage(*limit),
-            _ => wording::for_work(&transaction.state, *limit),
-        };
-        most.is_some_and(|most| !wanted.fits(*limit, claimed.of(*limit), most))
-    })
+    let limits = match duty.question {
+        Some(Question::Word) => LimitedUsage::of_run(transaction, |state, limit| {
+            state.objective.constraints.usage(limit)
+        }),
+        _ => LimitedUsage::of_run(transaction, wording::for_work),
+    };
+    let usage = transaction.state.run.estimate(duty, Some(agent));
+    limits?.lacking(&Reservation { usage, is_free: false })
+}
+
+/// The usage that a limit counts of the run, with what its attempts in flight may still take; 0 where none is set.
+pub(super) fn claimed(transaction: &Transaction, limit: UsageLimit) -> u64 {
+    let limits = LimitedUsage::of_run(transaction, wording::for_work);
+    limits.map_or(0, |limits| limits.claimed(limit))
 }
 
 /// Whether a limit of money is set that cannot hold for this agent. It tells no cost by its configuration, or nothing is
@@ -148,73 +130,69 @@ impl Reservation {
     }
 }
 
-/// Usage of attempts that are over and of those that run, as far as it was reported.
-pub(super) struct Sums {
-    over: Usage,
-    running: Usage,
+/// Limits of usage, and what counts towards them: those of the run, or of a phase.
+pub(super) struct LimitedUsage<'d> {
+    pub(super) transaction: &'d Transaction,
+    /// Usage of attempts that are over.
+    pub(super) settled: &'d Usage,
+    pub(super) in_flight: Vec<&'d Intent>,
+    /// In the order of `UsageLimit::ALL`.
+    pub(super) most: [Option<u64>; 3],
 }
 
-impl Sums {
-    pub(super) fn of<'i>(
-        transaction: &Transaction,
-        settled: &Usage,
-        in_flight: impl Iterator<Item = &'i Intent>,
-    ) -> Self {
-        let mut sums = Self { over: settled.clone(), running: Usage::default() };
-        for intent in in_flight {
-            let Some(reported) = transaction.session.reported.get(&intent.id) else {
-                continue;
+impl<'d> LimitedUsage<'d> {
+    /// `None` where the run has no such limit.
+    fn of_run(
+        transaction: &'d Transaction,
+        most: fn(&State, UsageLimit) -> Option<u64>,
+    ) -> Option<Self> {
+        let Facts { state, .. } = &**transaction;
+        state.objective.constraints.limits_usage().then(|| Self {
+            transaction,
+            settled: &state.run.spent.usage,
+            in_flight: state.run.in_flight.iter().collect(),
+            most: UsageLimit::ALL.map(|limit| most(state, limit)),
+        })
+    }
+
+    fn limits(&self) -> impl Iterator<Item = (UsageLimit, u64)> {
+        let limits = UsageLimit::ALL.into_iter().zip(self.most);
+        limits.filter_map(|(limit, most)| Some((limit, most?)))
+    }
+
+    /// The first limit that is reached, by attempts that are over, or passed by those under way; with all that is used.
+    pub(super) fn reached(&self) -> Option<(UsageLimit, u64)> {
+        self.limits().find_map(|(limit, most)| {
+            let told = |is_over: bool| {
+                let intents = self.in_flight.iter();
+                let told = intents.filter(|one| has_ended(self.transaction, &one.id) == is_over);
+                told.map(|intent| self.told(intent, limit)).fold(0, u64::saturating_add)
             };
-            let usage = &reported.usage;
-            if has_ended(transaction, &intent.id) {
-                sums.over.add(usage)
-            } else {
-                sums.running.add(usage)
-            }
-        }
-        sums
+            let over = self.settled.of(limit).saturating_add(told(true));
+            let all = over.saturating_add(told(false));
+            (over >= most || all > most).then_some((limit, all))
+        })
     }
 
-    /// All usage, as far as it is known.
-    pub(super) fn all(&self, limit: UsageLimit) -> u64 {
-        self.over.of(limit).saturating_add(self.running.of(limit))
+    /// The first limit that leaves too little.
+    pub(super) fn lacking(&self, wanted: &Reservation) -> Option<UsageLimit> {
+        let mut limits = self.limits();
+        let lacking =
+            limits.find(|(limit, most)| !wanted.fits(*limit, self.claimed(*limit), *most));
+        lacking.map(|(limit, _)| limit)
     }
 
-    pub(super) fn reach(&self, limit: UsageLimit, most: u64) -> bool {
-        let over = self.over.of(limit);
-        over >= most || self.all(limit) > most
+    /// The settled usage, with the larger of reservation and report for each attempt in flight.
+    fn claimed(&self, limit: UsageLimit) -> u64 {
+        let in_flight = self.in_flight.iter();
+        let each = in_flight.map(|one| one.reserved.of(limit).max(self.told(one, limit)));
+        each.fold(self.settled.of(limit), u64::saturating_add)
     }
-}
 
-/// The settled usage, with the larger of reservation and report for each attempt in flight.
-pub(super) fn claimed<'i>(
-    transaction: &Transaction,
-    settled: &Usage,
-    in_flight: impl Iterator<Item = &'i Intent>,
-) -> Claims {
-    let mut claims = Claims(UsageLimit::ALL.map(|limit| settled.of(limit)));
-    for intent in in_flight {
-        let reported = transaction.session.reported.get(&intent.id);
-        for (limit, sum) in UsageLimit::ALL.into_iter().zip(&mut claims.0) {
-            let reserved = intent.reserved.of(limit);
-            let known = reported.map_or(0, |reported| reported.usage.of(limit));
-            *sum = sum.saturating_add(reserved.max(known));
-        }
-    }
-    claims
-}
-
-/// An amount for each limit.
-pub(super) struct Claims([u64; 3]);
-
-impl Claims {
-    pub(super) fn of(&self, limit: UsageLimit) -> u64 {
-        let [calls, tokens, cost] = self.0;
-        match limit {
-            UsageLimit::Calls => calls,
-            UsageLimit::Tokens => tokens,
-            UsageLimit::Cost => cost,
-        }
+    /// The usage that an attempt in flight has told.
+    fn told(&self, intent: &Intent, limit: UsageLimit) -> u64 {
+        let reported = self.transaction.session.reported.get(&intent.id);
+        reported.map_or(0, |reported| reported.usage.of(limit))
     }
 }
 

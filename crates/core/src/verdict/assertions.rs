@@ -11,11 +11,12 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Basis, EvidenceCache, LeafEvidence, MeasurementKind, Verdict, decided, rating_on};
+use super::{Evaluator, LeafEvidence, MeasurementKind, Verdict, decided, rating_on};
 use crate::{
     id::AtomId,
     state::{
-        Check, Correction, CorrectionRecord, Leaf, Rating, State, Workspace, check::number_node,
+        Check, Correction, CorrectionRecord, Leaf, State, Workspace,
+        check::{QualityLeaf, number_node},
         record::EvidenceRecord,
     },
 };
@@ -149,98 +150,74 @@ pub fn newest<'s>(
     named.find(|word| counts(word))
 }
 
-/// The newest confirmation of an assertion that counts on `basis`.
-pub(super) fn said_on<'s>(
-    corrections: &'s [Arc<Correction>],
-    check: &Check,
-    basis: &Basis,
-) -> Option<&'s CorrectionRecord> {
-    let (name, statement) = called(check)?;
-    let on = basis.text();
-    newest(corrections, name, statement, |word| word.on.as_ref().is_none_or(|tree| *tree == on))
-}
-
-/// Whether a person said that it does not hold, on `basis`.
-pub fn is_denied(corrections: &[Arc<Correction>], check: &Check, basis: &Basis) -> bool {
-    said_on(corrections, check, basis).is_some_and(|word| !word.affirms())
-}
-
 // The evidence for a verdict, as bindings and results record it.
 
-/// One leaf's evidence, as bindings and results record it.
-pub fn evidence(check: &Check, basis: &Basis, seen: &LeafEvidence) -> EvidenceRecord {
-    let measurement = &seen.measurement;
-    let of_files = |found: usize| Some(found as u64);
-    let (ended, number, found) = match &measurement.what {
-        MeasurementKind::Command { how, number, .. } => {
-            (Some(how.text()), number.map(number_node), None)
-        }
-        MeasurementKind::Files { found, .. } => (None, None, of_files(*found)),
-        MeasurementKind::SetupFailed { how } => (Some(how.text() + " in setup"), None, None),
-    };
-    EvidenceRecord {
-        ended,
-        number,
-        found,
-        duration_ms: Some(measurement.duration_ms),
-        output: measurement.excerpt.clone(),
-        whole: measurement.whole.clone(),
-        ..EvidenceRecord::of(check, seen.verdict.word(), basis.text())
+impl Evaluator<'_> {
+    /// The newest confirmation of an assertion that counts here.
+    pub(super) fn said(&self, check: &Check) -> Option<&CorrectionRecord> {
+        let (name, statement) = called(check)?;
+        let on = self.basis.text();
+        let counts = |word: &CorrectionRecord| word.on.as_ref().is_none_or(|tree| *tree == on);
+        newest(self.corrections, name, statement, counts)
     }
-}
 
-/// A person's confirmation of an assertion, or that there is none.
-fn evidence_of_word(
-    check: &Check,
-    basis: &Basis,
-    corrections: &[Arc<Correction>],
-) -> Option<EvidenceRecord> {
-    called(check)?;
-    let word = said_on(corrections, check, basis);
-    let (verdict, ended) = match word {
-        Some(word) => (decided(word.affirms()), word.word_text()),
-        None => (Verdict::Unknown, "a person must confirm it".to_owned()),
-    };
-    Some(EvidenceRecord {
-        ended: Some(ended),
-        ..EvidenceRecord::of(check, verdict.word(), basis.text())
-    })
-}
+    /// Whether a person said that it does not hold.
+    pub fn is_denied(&self, check: &Check) -> bool {
+        self.said(check).is_some_and(|word| !word.affirms())
+    }
 
-/// A judge's rating of a quality leaf, or that there is none.
-fn evidence_of_rating(check: &Check, basis: &Basis, ratings: &[Rating]) -> Option<EvidenceRecord> {
-    let Leaf::Quality(leaf) = check.leaf()? else { return None };
-    let rating = rating_on(ratings, &check.key(), basis);
-    let verdict = rating.and_then(|rating| rating.passes(leaf)).map_or(Verdict::Unknown, decided);
-    let told = rating.map(|rating| rating.text(leaf));
-    Some(EvidenceRecord {
-        ended: Some(told.unwrap_or_else(|| "no judge has rated it".to_owned())),
-        ..EvidenceRecord::of(check, verdict.word(), basis.text())
-    })
-}
+    /// The evidence of every leaf that was measured, of the assertions, and of the quality leaves.
+    pub fn evidence_of(&self, check: &Check) -> Vec<EvidenceRecord> {
+        let evidence = |leaf: &Check| match (self.cache.get(&leaf.key(), self.basis), leaf.leaf()?)
+        {
+            (Some(seen), _) => Some(self.of_measurement(leaf, seen)),
+            (None, Leaf::Assertion(_)) => Some(self.of_word(leaf)),
+            (None, Leaf::Quality(quality)) => Some(self.of_rating(leaf, quality)),
+            (None, _) => None,
+        };
+        check.leaves().into_iter().filter_map(evidence).collect()
+    }
 
-/// Everything beside the rules that a verdict comes from.
-#[derive(Debug, Clone, Copy)]
-pub struct EvidenceSources<'a> {
-    pub cache: &'a EvidenceCache,
-    pub corrections: &'a [Arc<Correction>],
-    pub ratings: &'a [Rating],
-}
+    fn record(&self, check: &Check, verdict: Verdict, ended: Option<String>) -> EvidenceRecord {
+        EvidenceRecord { ended, ..EvidenceRecord::of(check, verdict.word(), self.basis.text()) }
+    }
 
-/// The evidence of every leaf that was measured on `basis`, of the assertions, and of the quality leaves.
-pub fn evidence_of(
-    check: &Check,
-    basis: &Basis,
-    from: EvidenceSources<'_>,
-) -> alloc::vec::Vec<EvidenceRecord> {
-    let leaves = check.leaves().into_iter();
-    leaves
-        .filter_map(|leaf| match from.cache.get(&leaf.key(), basis) {
-            Some(seen) => Some(evidence(leaf, basis, seen)),
-            None => evidence_of_word(leaf, basis, from.corrections)
-                .or_else(|| evidence_of_rating(leaf, basis, from.ratings)),
-        })
-        .collect()
+    fn of_measurement(&self, check: &Check, seen: &LeafEvidence) -> EvidenceRecord {
+        let measurement = &seen.measurement;
+        let (ended, number, found) = match &measurement.what {
+            MeasurementKind::Command { how, number, .. } => {
+                (Some(how.text()), number.map(number_node), None)
+            }
+            MeasurementKind::Files { found, .. } => (None, None, Some(*found as u64)),
+            MeasurementKind::SetupFailed { how } => (Some(how.text() + " in setup"), None, None),
+        };
+        EvidenceRecord {
+            number,
+            found,
+            duration_ms: Some(measurement.duration_ms),
+            output: measurement.excerpt.clone(),
+            whole: measurement.whole.clone(),
+            ..self.record(check, seen.verdict, ended)
+        }
+    }
+
+    /// A person's confirmation of an assertion, or that there is none.
+    fn of_word(&self, check: &Check) -> EvidenceRecord {
+        let (verdict, ended) = match self.said(check) {
+            Some(word) => (decided(word.affirms()), word.word_text()),
+            None => (Verdict::Unknown, "a person must confirm it".to_owned()),
+        };
+        self.record(check, verdict, Some(ended))
+    }
+
+    /// A judge's rating of a quality leaf, or that there is none.
+    fn of_rating(&self, check: &Check, leaf: &QualityLeaf) -> EvidenceRecord {
+        let rating = rating_on(self.ratings, &check.key(), self.basis);
+        let passes = rating.and_then(|rating| rating.passes(leaf));
+        let text = rating.map(|rating| rating.text(leaf));
+        let text = text.unwrap_or_else(|| "no judge has rated it".to_owned());
+        self.record(check, passes.map_or(Verdict::Unknown, decided), Some(text))
+    }
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use super::results::result_in;
 use crate::{
     graph::{Graph, Ix, active, active::ActiveGraph},
     id::{AtomId, Digest},
+    search::Facts,
     state::{Binding, Fragment, State},
 };
 
@@ -29,7 +30,8 @@ pub struct LongPhase {
 }
 
 /// The first phase that an agent is to put in short before this step is planned.
-pub fn wanted(graph: &Graph, active: &ActiveGraph, state: &State, step: Ix) -> Option<LongPhase> {
+pub fn wanted(seen: &Facts, step: Ix) -> Option<LongPhase> {
+    let Facts { graph, active, state, .. } = seen;
     let (atom, constraints) = (state.atom(graph.id(step))?, &state.objective.constraints);
     if !atom.wants_phases_in_short(constraints) {
         return None;
@@ -56,13 +58,8 @@ pub fn wanted(graph: &Graph, active: &ActiveGraph, state: &State, step: Ix) -> O
 }
 
 /// The phase that a question is about, if it is as it was and nobody answered.
-pub fn find(
-    graph: &Graph,
-    active: &ActiveGraph,
-    state: &State,
-    plan: &AtomId,
-    subject: &Digest,
-) -> Option<LongPhase> {
+pub fn find(seen: &Facts, plan: &AtomId, subject: &Digest) -> Option<LongPhase> {
+    let Facts { graph, active, state, .. } = seen;
     let plan = graph.ix(plan)?;
     let fragment = in_force(graph, active, state, plan)?;
     let atoms = graph.subtree(plan).into_iter();

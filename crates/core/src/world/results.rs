@@ -178,6 +178,18 @@ pub(crate) fn line_of(
     wanted.into_iter().map(|(_, placed)| placed).collect()
 }
 
+/// Where a line that is wanted goes on from what the result consists of: the commit, those that stay, and the rest.
+pub(crate) fn split_line<'l>(
+    state: &State,
+    wanted: &'l [ResultCommit],
+) -> Option<(CommitId, &'l [ResultCommit], &'l [ResultCommit])> {
+    let start = &state.run.started_from.as_ref()?.commit;
+    let pairs = wanted.iter().zip(state.run.line.iter());
+    let (stays, keep) = wanted.split_at(pairs.take_while(|(wanted, is)| wanted == is).count());
+    let from = stays.last().map_or(start, |placed| &placed.commit);
+    Some((from.clone(), stays, keep))
+}
+
 /// Whether the result consists of exactly the wanted commits; its present order stays.
 pub(crate) fn is_line_settled(graph: &Graph, solved: &AtomVec<bool>, state: &State) -> bool {
     if state.objective.constraints.workspace() == Workspace::Shared {

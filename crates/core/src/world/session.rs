@@ -16,7 +16,7 @@ use crate::{
         AgentTrouble, Duty, Intent, JudgingLevel, Lesson, Question, ReportedUsage, ResultCommit,
         Role, State, VerdictRecord,
     },
-    verdict::{Basis, EvidenceCache},
+    verdict::{Basis, Evaluator, EvidenceCache},
 };
 
 /// The knowledge of a loop beside the file. Without it, the attempts in flight are lost and nothing else.
@@ -95,6 +95,11 @@ impl Session {
     /// The session of a new loop that can run `slots` attempts side by side.
     pub fn new(slots: u32) -> Self {
         Self { slots, ..Self::default() }
+    }
+
+    /// Judges by the evidence that is known for `basis`.
+    pub fn evaluator<'a>(&'a self, state: &'a State, basis: &'a Basis) -> Evaluator<'a> {
+        Evaluator::new(&self.evidence, state, basis)
     }
 
     /// The end of the wait for the provider of an agent, if one goes on.
@@ -267,44 +272,45 @@ impl Unavailable {
 
     /// An agent told what it lacks; a variable that was withheld from it may be the cause.
     pub fn lack(agent: &AgentName, lack: AgentLack, words: &str, variable: Option<&str>) -> Self {
-        let what = match lack {
-            AgentLack::Login => format!("the agent {agent} is not logged in"),
-            AgentLack::Credit => format!("the account of the agent {agent} has no credit left"),
-            AgentLack::Key => format!("the key of the agent {agent} is missing or wrong"),
-            AgentLack::Missing => format!("the agent {agent} is not installed"),
-            AgentLack::NoKey => format!("the agent {agent} has no key"),
-            AgentLack::Model => format!("the agent {agent} names a model that is not there"),
-            AgentLack::Provider => format!("the server of the agent {agent} refuses"),
-            AgentLack::Context => format!("the context of the agent {agent} is too small"),
-            AgentLack::Unreachable => format!("the server of the agent {agent} is not there"),
-            AgentLack::Down => format!("the provider of the agent {agent} does not answer"),
+        let (what, first) = match lack {
+            AgentLack::Login => {
+                ("the agent AGENT is not logged in", "log in with the program of AGENT")
+            }
+            AgentLack::Credit => (
+                "the account of the agent AGENT has no credit left",
+                "give the account of AGENT credit, or name another agent",
+            ),
+            AgentLack::Key => {
+                ("the key of the agent AGENT is missing or wrong", "give AGENT a key that works")
+            }
+            AgentLack::Missing => ("the agent AGENT is not installed", MEND),
+            AgentLack::NoKey => ("the agent AGENT has no key", MEND),
+            AgentLack::Model => (
+                "the agent AGENT names a model that is not there",
+                "name a model that its server has in descent.toml (agents.AGENT.model)",
+            ),
+            AgentLack::Provider => ("the server of the agent AGENT refuses", MEND),
+            AgentLack::Context => ("the context of the agent AGENT is too small", MEND),
+            AgentLack::Unreachable => (
+                "the server of the agent AGENT is not there",
+                "start the server, or mend agents.AGENT.base_url in descent.toml",
+            ),
+            AgentLack::Down => {
+                ("the provider of the agent AGENT does not answer", "wait until it answers again")
+            }
         };
+        let named = |text: &str| text.replace("AGENT", agent.as_str());
         let withheld = |name| format!(" ({name} is withheld: name it in the agent's `env`)");
         let words = match words.trim() {
             "" => String::new(),
             words => format!(": {}", crate::event::short(words)),
         };
-        let why = format!("{what}{}{words}", variable.map(withheld).unwrap_or_default());
+        let why = named(what) + &variable.map(withheld).unwrap_or_default() + &words;
         let name_it = variable.map(|name| {
             format!("name it in descent.toml: agents.{agent}.env = [\"{name}\"], then descent run")
         });
-        let first = match lack {
-            AgentLack::Login => "log in with the program of AGENT",
-            AgentLack::Key => "give AGENT a key that works",
-            AgentLack::Credit => "give the account of AGENT credit, or name another agent",
-            AgentLack::Model => {
-                "name a model that its server has in descent.toml (agents.AGENT.model)"
-            }
-            AgentLack::Unreachable => {
-                "start the server, or mend agents.AGENT.base_url in descent.toml"
-            }
-            AgentLack::Down => "wait until it answers again",
-            AgentLack::Missing | AgentLack::NoKey | AgentLack::Provider | AgentLack::Context => {
-                MEND
-            }
-        };
         let mut moves: Vec<String> = name_it.into_iter().collect();
-        moves.push(then_run(&first.replace("AGENT", agent.as_str())));
+        moves.push(then_run(&named(first)));
         moves.push(TRY.into());
         Self { why, trouble: Some(lack.trouble()), moves }
     }

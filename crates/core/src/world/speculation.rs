@@ -5,7 +5,7 @@
 //! force. Nothing here moves the head. So the measure counts the same attempts with and without speculation. Not here:
 //! starting attempts (`dispatch`), and adopting a speculation (`advance`).
 
-use alloc::{collections::BTreeMap, sync::Arc, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
 
 use super::{AttemptProgress, SpeculativeTree, results, session::Session};
 use crate::{
@@ -15,9 +15,9 @@ use crate::{
         active::{self, ActiveGraph, Selection},
     },
     id::{AtomId, CommitId},
-    search::{self, Facts},
+    search::{self, Facts, SearchSpace},
     state::{AtomStatus, Intent, ResultCommit, State, Workspace},
-    verdict::{Basis, CheckProgress, Evaluator, Verdict},
+    verdict::{Basis, CheckProgress, Verdict},
 };
 
 #[derive(Debug)]
@@ -46,8 +46,8 @@ pub(crate) fn all(seen: &Facts, solved: &AtomVec<bool>) -> Vec<Speculation> {
         let in_force = seen.active.selection.get(&group);
         for choice in graph.vertex(group).kids.iter().filter(|kid| Some(*kid) != in_force) {
             let fixed = fixed(seen, group, *choice);
-            let space = seen.space(&conflicts, false);
-            let selection = search::choose_with(space, &prefer, &BTreeMap::new(), &fixed);
+            let space = SearchSpace { fixed: Some(&fixed), ..seen.space(&conflicts, false) };
+            let selection = search::choose(space, &prefer);
             found
                 .extend(selection.map(|selection| speculation_at(seen, group, *choice, selection)));
         }
@@ -156,6 +156,8 @@ pub(crate) struct LandingContext<'a> {
     pub(crate) speculations: &'a [Speculation],
     pub(crate) is_line_settled: bool,
     pub(crate) session: &'a Session,
+    /// That of the tree in the workspace `shared`.
+    pub(crate) serial: u64,
 }
 
 impl<'a> LandingContext<'a> {
@@ -165,8 +167,7 @@ impl<'a> LandingContext<'a> {
 
     /// Whether its context is that of the selection in force.
     pub(crate) fn is_in_force(&self, intent: &Intent) -> bool {
-        let x = self.facts.graph.ix(&intent.atom);
-        x.and_then(|x| self.facts.active.context(x)) == Some(&intent.context)
+        self.facts.is_in_force(&intent.atom, &intent.context)
     }
 
     pub(crate) fn speculation_of(&self, intent: &Intent) -> Option<&'a Speculation> {
@@ -186,12 +187,8 @@ impl<'a> LandingContext<'a> {
         &self,
         speculation: &Speculation,
     ) -> Option<(CommitId, Vec<ResultCommit>)> {
-        let run = &self.facts.state.run;
-        let start = run.started_from.as_ref()?.commit.clone();
-        let pairs = speculation.line.iter().zip(run.line.iter());
-        let same = pairs.take_while(|(wanted, is)| wanted == is).count();
-        let (stays, keep) = speculation.line.split_at(same);
-        Some((stays.last().map_or(start, |placed| placed.commit.clone()), keep.to_vec()))
+        let (from, _, keep) = results::split_line(&self.facts.state, &speculation.line)?;
+        Some((from, keep.to_vec()))
     }
 }
 
@@ -214,7 +211,6 @@ pub(crate) fn forget_staged(
 pub(crate) fn of_candidate<'c>(
     here: &LandingContext<'c>,
     intent: &Intent,
-    serial: u64,
 ) -> Option<(Basis, CheckProgress<'c>)> {
     let (state, session) = (&here.facts.state, here.session);
     let Some(AttemptProgress::Merged { onto, merge, .. }) = session.progress.get(&intent.id) else {
@@ -222,8 +218,8 @@ pub(crate) fn of_candidate<'c>(
     };
     let check = state.atoms.get(&intent.atom)?.task()?.spec.checks.as_ref();
     let check = check.filter(|_| here.landing(intent).as_ref() == Some(onto))?;
-    let basis = basis_of(merge, serial);
-    let progress = evaluator(state, session, &basis).judge(check);
+    let basis = basis_of(merge, here.serial);
+    let progress = session.evaluator(state, &basis).judge(check);
     Some((basis, progress))
 }
 
@@ -252,7 +248,7 @@ pub(crate) fn on_base(
     };
     // In a checkout of its own: what the candidate left behind would be measured too.
     let basis = Basis::Pristine(tree);
-    match evaluator(state, session, &basis).judge(check) {
+    match session.evaluator(state, &basis).judge(check) {
         CheckProgress::Measure(_) | CheckProgress::Again(_) => {
             Some(BaseProgress::Measure(basis, base.clone()))
         }
@@ -262,29 +258,19 @@ pub(crate) fn on_base(
     }
 }
 
-fn evaluator<'a>(state: &'a State, session: &'a Session, basis: &'a Basis) -> Evaluator<'a> {
-    Evaluator {
-        cache: &session.evidence,
-        basis,
-        corrections: &state.corrections,
-        ratings: &state.run.ratings,
-        again_max: state.objective.constraints.max_transient(),
-    }
-}
-
 /// The attempt whose result lands next, if one may. Results land in the order in which they finish, one at a time: the
 /// next candidate is made on the head after it. Nothing lands while the tree or a result is being rebuilt. Speculative
 /// results land last.
-pub(crate) fn next_to_land<'c>(here: &LandingContext<'c>, serial: u64) -> Option<&'c Intent> {
-    let (state, session) = (&here.facts.state, here.session);
+pub(crate) fn next_to_land<'c>(here: &LandingContext<'c>) -> Option<&'c Intent> {
     let (in_force, speculative) = by_force(here);
-    let mut repairs = in_force.iter().filter(|intent| is_repair(state, intent));
+    let is_repair = |intent: &&&Intent| here.facts.is_repair(&intent.atom, &intent.context);
+    let mut repairs = in_force.iter().filter(is_repair);
     let first = repairs.next().map(|intent| &intent.id);
     let gives_way =
         |intent: &Intent| first.is_some_and(|id| *id != intent.id) && here.is_in_force(intent);
     let may_land = |intent: &&Intent| {
-        let seen = of_candidate(here, intent, serial);
-        session.progress.contains_key(&intent.id)
+        let seen = of_candidate(here, intent);
+        here.session.progress.contains_key(&intent.id)
             && !matches!(seen, Some((_, CheckProgress::Confirm(_))))
             && !gives_way(intent)
             && here.landing(intent).is_some()
@@ -295,12 +281,6 @@ pub(crate) fn next_to_land<'c>(here: &LandingContext<'c>, serial: u64) -> Option
 /// The attempts in flight: those in the context in force, and speculative ones.
 pub(crate) fn by_force<'c>(here: &LandingContext<'c>) -> (Vec<&'c Intent>, Vec<&'c Intent>) {
     here.facts.state.run.in_flight.iter().partition(|intent| here.is_in_force(intent))
-}
-
-fn is_repair(state: &State, intent: &Intent) -> bool {
-    let task = state.atoms.get(&intent.atom).and_then(|atom| atom.task());
-    let tried = task.and_then(|task| task.tried(&intent.context));
-    tried.is_some_and(|tried| tried.repairs > 0)
 }
 
 /// The basis on which an attempt's own checks are measured.

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use descent_core::{
-    id::{AtomId, Digest, Lineage},
+    id::{AtomId, Lineage},
     law::{self, LawInputs, approach, blocks},
     plan,
     state::{
@@ -50,7 +50,7 @@ impl Steering {
     pub(crate) fn point(&mut self, inputs: &LawInputs, failed: &Proposal) -> Directive {
         self.pass += 1;
         let law = Arc::make_mut(&mut self.state.run).law.get_or_insert_with(LawRecord::default);
-        let numbers = law::numbers(&self.rules, inputs, law.point.as_ref());
+        let point = law::point(&self.rules, inputs, law.point.as_ref(), String::new());
         let tried = failed.values().flat_map(approach::of_atom);
         law.failed = tried
             .map(|one| BlockedRecord {
@@ -62,24 +62,11 @@ impl Steering {
                 extra: Default::default(),
             })
             .collect();
-        let point = LawPoint {
-            subject: Digest::sha256(b""),
-            pass: self.pass,
-            loss: numbers.loss.clone(),
-            grad_d: numbers.grad_d,
-            grad_l: numbers.grad_l,
-            gradient: numbers.gradient,
-            directive: numbers.directive,
-            prev_directive: law.point.as_ref().map(|before| before.directive),
-            failed_criterion: String::new(),
-            failure_class: numbers.class,
-            rationale: String::new(),
-            at: String::new(),
-            extra: Default::default(),
-        };
+        let (pass, directive) = (self.pass, point.directive);
+        let point = LawPoint { pass, rationale: String::new(), ..point };
         blocks::block(law, &point);
         law.point = Some(point);
-        numbers.directive
+        directive
     }
 
     pub(crate) fn refuses(&self, proposal: &Proposal) -> bool {

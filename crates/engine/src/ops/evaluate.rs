@@ -6,8 +6,8 @@ use descent_core::{
     id::{CommitId, TreeId},
     state::{Check, CheckKind, Leaf, State},
     verdict::{
-        self, Basis, CommandEnd, EvidenceCache, EvidenceSources, Measurement, MeasurementKind,
-        Verdict, assertions,
+        self, Basis, CommandEnd, Evaluator, EvidenceCache, Measurement, MeasurementKind, Verdict,
+        assertions,
     },
     view::VerdictView,
 };
@@ -243,12 +243,8 @@ fn ended(rule: &Leaf, seen: &Measurement) -> String {
 /// The verdict on a leaf that no machine decides: a person's word, or a judge's rating in an earlier run. Nobody is asked.
 fn by_others(leaf: &Check, state: &State, tree: Option<&TreeId>) -> VerdictView {
     let tree = tree.cloned().unwrap_or_else(|| TreeId::new(""));
-    let from = EvidenceSources {
-        cache: &EvidenceCache::default(),
-        corrections: &state.corrections,
-        ratings: &state.run.ratings,
-    };
-    let record = verdict::evidence_of(leaf, &Basis::Pristine(tree), from).pop();
+    let (cache, basis) = (EvidenceCache::default(), Basis::Pristine(tree));
+    let record = Evaluator::new(&cache, state, &basis).evidence_of(leaf).pop();
     let record = record.unwrap_or_default();
     let mut decided = [Verdict::Pass, Verdict::Fail].into_iter();
     let verdict = decided.find(|one| record.verdict.as_deref() == Some(one.word()));

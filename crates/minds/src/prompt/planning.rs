@@ -23,7 +23,7 @@ use descent_core::{
         law::{BlockedRecord, LawPoint, LawRecord},
         value::FieldValue,
     },
-    world::World,
+    world::{World, fragment_request},
 };
 
 /// Maximum of atoms described of a failed plan.
@@ -37,7 +37,7 @@ const CHARS_OF_TOKEN: u32 = 4;
 
 /// The remaining budget of the planner of this attempt.
 pub fn remaining(world: &World, intent: &Intent) -> Remaining {
-    Remaining::of(world.fragment_request(intent))
+    Remaining::of(fragment_request(world, intent))
 }
 
 /// How the planner of this attempt is told results.
@@ -235,7 +235,7 @@ fn blocked(subject: &PromptSubject<'_>, law: &LawRecord) -> String {
 
 /// Lessons that block something; in the last attempt of a round they block nothing.
 fn lessons<'s>(subject: &PromptSubject<'s>) -> impl Iterator<Item = &'s Lesson> {
-    let asked = subject.world.fragment_request(subject.intent);
+    let asked = fragment_request(subject.world, subject.intent);
     let is_heeded = !asked.is_last_attempt();
     blocks::lessons(&subject.world.state).filter(move |_| is_heeded)
 }

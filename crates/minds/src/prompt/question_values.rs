@@ -31,7 +31,7 @@ use descent_core::{
         record::EvidenceRecord,
     },
     step::run_end,
-    verdict::{self, Basis, EvidenceSources},
+    verdict::{Basis, Evaluator},
     world::{
         Session, World,
         long_phase::{self, LongPhase},
@@ -98,9 +98,7 @@ impl<'a> AskedQuestion<'a> {
             judged: consult
                 .filter(|_| question == Question::Plan)
                 .and_then(|one| unjudged::find(graph, state, &one.subject)),
-            phase: phase.and_then(|(plan, subject)| {
-                long_phase::find(graph, &world.active, state, plan, subject)
-            }),
+            phase: phase.and_then(|(plan, subject)| long_phase::find(world, plan, subject)),
             leaf: consult.and_then(|one| {
                 let check = answer_forms::rated_leaf(state, one)?;
                 match check.leaf()? {
@@ -234,12 +232,9 @@ impl<'a> AskedQuestion<'a> {
         else {
             return String::new();
         };
-        let from = EvidenceSources {
-            cache: &session.evidence,
-            corrections: &state.corrections,
-            ratings: &[],
-        };
-        let all = verdict::evidence_of(check, &Basis::Pristine(TreeId::new(on.as_str())), from);
+        let basis = Basis::Pristine(TreeId::new(on.as_str()));
+        let evaluator = Evaluator { ratings: &[], ..session.evaluator(state, &basis) };
+        let all = evaluator.evidence_of(check);
         let is_known =
             |one: &&EvidenceRecord| one.verdict.as_deref().is_some_and(|one| one != "unknown");
         all.iter().filter(is_known).map(measured).collect()

@@ -49,6 +49,12 @@ pub(super) struct Proposal {
     pub(super) removed: Vec<AtomId>,
 }
 
+impl Proposal {
+    fn of(step: AtomId, place: ReplanPlace, atoms: BTreeMap<AtomId, Atom>) -> Self {
+        Self { step: Some(step), place, atoms, removed: Vec::new() }
+    }
+}
+
 /// All places, the best first. `failed` is empty where the base case is refuted.
 pub(super) fn all(transaction: &Transaction, failed: &[Ix]) -> Vec<Place> {
     let graph = &transaction.graph;
@@ -105,24 +111,15 @@ impl Place {
                 let title = format!("another way for {}", atom.title(id));
                 let plan = placed(because, title, atoms, None);
                 let atoms = BTreeMap::from([(step.clone(), plan), (id.clone(), atom)]);
-                has_depth(depth).then_some(Proposal {
-                    step: Some(step),
-                    place: ReplanPlace::Choice,
-                    atoms,
-                    removed: Vec::new(),
-                })
+                has_depth(depth).then_some(Proposal::of(step, ReplanPlace::Choice, atoms))
             }
             Self::Atom(x) => {
                 let id = graph.id(x);
                 let was = transaction.state.atoms.get(id)?;
                 let plan = in_place_of(was, because, atoms)?;
                 let atoms = BTreeMap::from([(id.clone(), plan)]);
-                has_depth(graph.above(x).count()).then(|| Proposal {
-                    step: Some(id.clone()),
-                    place: ReplanPlace::Atom,
-                    atoms,
-                    removed: Vec::new(),
-                })
+                has_depth(graph.above(x).count())
+                    .then(|| Proposal::of(id.clone(), ReplanPlace::Atom, atoms))
             }
             Self::Root => {
                 let step = free_id(transaction, "plan")?;
@@ -130,12 +127,8 @@ impl Place {
                 let mut plan = placed(because, goal, atoms, None);
                 let roots = graph.roots().iter().map(|root| graph.id(*root).clone());
                 plan.depends_on = roots.collect();
-                has_depth(0).then(|| Proposal {
-                    step: Some(step.clone()),
-                    place: ReplanPlace::Root,
-                    atoms: BTreeMap::from([(step, plan)]),
-                    removed: Vec::new(),
-                })
+                let atoms = BTreeMap::from([(step.clone(), plan)]);
+                has_depth(0).then_some(Proposal::of(step, ReplanPlace::Root, atoms))
             }
             Self::Round(_) => None,
         }
@@ -254,12 +247,7 @@ fn once_more(transaction: &Transaction, x: Ix) -> Option<Proposal> {
     (tried.attempts, tried.transient) = (0, 0);
     tried.ended = tried.ended.take().filter(|end| !matches!(end, TryEnd::Failed(_)));
     plan.task.status = crate::state::AtomStatus::Pending;
-    Some(Proposal {
-        step: Some(id.clone()),
-        place: ReplanPlace::Round,
-        atoms: BTreeMap::from([(id.clone(), atom)]),
-        removed: Vec::new(),
-    })
+    Some(Proposal::of(id.clone(), ReplanPlace::Round, BTreeMap::from([(id.clone(), atom)])))
 }
 
 /// `auth` gives `auth-3`, if that is the first that no atom has.

@@ -1,13 +1,20 @@
-//! Changes of results and of tries: bound, opened again, parked, amended; and the usage of attempts that are over.
+//! Changes of results and of tries: bound, opened again, parked, amended; the usage of attempts that are over, and the
+//! record of the control law.
 
-use alloc::sync::Arc;
+use alloc::{sync::Arc, vec::Vec};
 use core::cell::OnceCell;
 
 use super::{Facts, Transaction};
 use crate::{
     graph::{AtomVec, Ix},
-    id::AtomId,
-    state::{Atom, Binding, Intent, Task, TryEnd, Usage},
+    id::{AtomId, Digest},
+    law::distance,
+    state::{
+        Atom, Binding, Check, Fragment, Intent, PhaseBudget, Task, TryEnd,
+        check::number_node,
+        law::{FIRSTS_MAX, FirstNumber, LawRecord},
+    },
+    verdict::Basis,
     world::results,
 };
 
@@ -56,7 +63,7 @@ impl Transaction {
         // The atom itself holds the parked result: a copy of it inside would only grow the file.
         binding.of = Arc::default();
         if let Some(tried) = self
-            .task(id)
+            .task_mut(id)
             .and_then(|task| task.tries.iter_mut().find(|tried| tried.context == context))
         {
             tried.ended = Some(TryEnd::Parked(Arc::new(binding)));
@@ -86,23 +93,26 @@ impl Transaction {
         self.run().settle(&intent.payer(), intent.role, &reported.usage, reported.is_whole);
         let usage = reported.usage;
         if !usage.is_none() {
-            self.settle_with_phases(intent, &usage);
+            self.change_fragments_around(&intent.atom, PhaseBudget::limits_usage, |fragment| {
+                fragment.usage.add(&usage);
+            });
         }
     }
 
-    fn settle_with_phases(&mut self, intent: &Intent, usage: &Usage) {
+    /// Changes the fragments around an atom whose budgets limit something.
+    pub(crate) fn change_fragments_around(
+        &mut self,
+        atom: &AtomId,
+        is_limited: fn(&PhaseBudget) -> bool,
+        change: impl Fn(&mut Fragment),
+    ) {
         let graph = Arc::clone(&self.graph);
-        let Some(x) = graph.ix(&intent.atom) else {
-            return;
-        };
-        for (plan, phase, _) in graph.phases_above(x) {
+        for (plan, phase, _) in graph.ix(atom).into_iter().flat_map(|x| graph.phases_above(x)) {
             let (plan, first) = (graph.id(plan), graph.id(phase.first()));
             let budget = self.plan_of(plan).and_then(|plan| plan.budget.as_ref());
-            if budget.is_some_and(|budget| budget.limits_usage()) {
+            if budget.is_some_and(is_limited) {
                 self.change_plan(plan, |plan| {
-                    if let Some(fragment) = plan.fragment_mut(first) {
-                        fragment.usage.add(usage);
-                    }
+                    plan.fragment_mut(first).into_iter().for_each(&change);
                 });
             }
         }
@@ -116,11 +126,59 @@ impl Transaction {
     pub(crate) fn change_work(&mut self, id: &AtomId, change: impl FnOnce(&mut Task)) {
         self.speculations.take();
         if !self.state.bindings.contains_key(id) {
-            self.task(id).map(change);
+            self.task_mut(id).map(change);
             return;
         }
         self.change_binding(id, |binding| {
             Arc::make_mut(&mut binding.of).task_mut().map(change);
         });
+    }
+}
+
+// The record of the control law: made where it is needed, emptied by another base case.
+
+impl Transaction {
+    pub(crate) fn law(&mut self) -> &mut LawRecord {
+        self.run().law.get_or_insert_default()
+    }
+
+    /// Another base case is another way: only the curve stays.
+    pub(crate) fn empty_law_if_other(&mut self, check: &Check) {
+        let of = Some(check.key());
+        let known = self.state.run.law.as_ref();
+        if known.is_some_and(|law| law.of == of) {
+            return;
+        }
+        let is_first = known.is_none_or(|law| law.of.is_none());
+        let law = self.law();
+        let kept = core::mem::take(law);
+        *law = if is_first {
+            LawRecord { of, ..kept }
+        } else {
+            LawRecord { of, curve: kept.curve, extra: kept.extra, ..LawRecord::default() }
+        };
+    }
+
+    /// Keeps the first number of each leaf on the wrong side of its limit: of the tree that the run starts from, if that
+    /// was measured, so that what the first plan changes counts.
+    pub(crate) fn note_first_numbers(&mut self, check: &Check, basis: &Basis) {
+        let evaluator = self.evaluator(basis);
+        let wrong = check.leaves().into_iter().filter_map(|one| {
+            let (_, value) = distance::wrong_number(evaluator, one, one.leaf()?)?;
+            Some((one.key(), value))
+        });
+        let wrong: Vec<(Digest, f64)> = wrong.collect();
+        if wrong.is_empty() {
+            return;
+        }
+        self.empty_law_if_other(check);
+        let firsts = &mut self.law().firsts;
+        for (leaf, value) in wrong {
+            let is_new = !firsts.iter().any(|one| one.leaf == leaf);
+            if is_new && firsts.len() < FIRSTS_MAX {
+                let (value, extra) = (number_node(value), Default::default());
+                firsts.push(FirstNumber { leaf, value, extra });
+            }
+        }
     }
 }

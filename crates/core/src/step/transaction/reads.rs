@@ -1,6 +1,6 @@
 //! Queries of a state under change. Derived values are computed once, and anew after an edit that affects them.
 
-use alloc::{sync::Arc, vec::Vec};
+use alloc::{borrow::ToOwned, string::String, sync::Arc, vec::Vec};
 
 use super::Transaction;
 use crate::{
@@ -9,14 +9,13 @@ use crate::{
         AtomVec, Ix,
         active::{self, Selection},
     },
-    id::{AtomId, AttemptId, CommitId, Digest, TreeId, UnixMillis},
+    id::{AtomId, AttemptId, CommitId, TreeId},
     law::distance::{self, SeenBefore},
     search::ranking,
     state::{
         Check, Intent, PlanningStep, RunStatus, Task, Try, check::Thousandths, law::LawRecord,
-        record::EvidenceRecord,
     },
-    verdict::{self, Basis, CheckProgress, Evaluator, EvidenceSources},
+    verdict::{Basis, CheckProgress, Evaluator},
     world::{
         AttemptProgress, results,
         speculation::{self, LandingContext, Speculation},
@@ -35,10 +34,6 @@ impl Transaction {
         written_ms.saturating_add(self.session.unwritten_ms)
     }
 
-    pub(crate) fn now(&self) -> UnixMillis {
-        self.now
-    }
-
     /// Whether nothing happens until a provider takes more, or a person has made up their mind about a change: then no
     /// active time passes.
     pub(crate) fn only_waits(&self) -> bool {
@@ -51,8 +46,9 @@ impl Transaction {
             && self.is_line_settled()
     }
 
-    pub(crate) fn at(&self) -> &str {
-        &self.at
+    /// The description of an atom, else its id.
+    pub(crate) fn title_of(&self, id: &AtomId) -> String {
+        self.state.atom(id).map_or(id.as_str(), |atom| atom.title(id)).to_owned()
     }
 
     /// An unresolved task, to be read.
@@ -75,17 +71,24 @@ impl Transaction {
         ids.filter_map(|id| Some((self.graph.ix(id)?, self.task_of(id)?))).collect()
     }
 
+    /// The open tasks that are live.
+    pub(crate) fn live_tasks(&self) -> impl Iterator<Item = (Ix, &Task)> {
+        let open = self.graph.paired(&self.state.atoms);
+        let live = open.filter(|(x, _)| self.active.is_live(*x));
+        live.filter_map(|(x, atom)| Some((x, atom.task()?)))
+    }
+
     /// Whether the task has failed in the context in force.
     pub(crate) fn has_failed(&self, x: Ix, task: &Task) -> bool {
-        self.is_in_force(x, task, Try::has_failed)
+        self.is_so_in_force(x, task, Try::has_failed)
     }
 
     /// Whether the task rests in the context in force.
     pub(crate) fn is_resting(&self, x: Ix, task: &Task) -> bool {
-        self.is_in_force(x, task, Try::is_resting)
+        self.is_so_in_force(x, task, Try::is_resting)
     }
 
-    fn is_in_force(&self, x: Ix, task: &Task, is_so: fn(&Try) -> bool) -> bool {
+    fn is_so_in_force(&self, x: Ix, task: &Task, is_so: fn(&Try) -> bool) -> bool {
         let (graph, active) = (&self.graph, &self.active);
         let context = active.context(x).filter(|_| active.is_leaf(graph, x));
         let tried = context.and_then(|context| task.tried(context));
@@ -93,21 +96,17 @@ impl Transaction {
     }
 
     /// The speculations beside the selection in force.
-    pub(crate) fn speculations(&self) -> Arc<Vec<Speculation>> {
-        let all = || Arc::new(speculation::all(self, self.solved()));
-        let found = self.speculations.get_or_init(all);
-        Arc::clone(found)
+    pub(crate) fn speculations(&self) -> &Arc<Vec<Speculation>> {
+        self.speculations.get_or_init(|| Arc::new(speculation::all(self, self.solved())))
     }
 
-    pub(crate) fn landing_context<'a>(
-        &'a self,
-        speculations: &'a [Speculation],
-    ) -> LandingContext<'a> {
+    pub(crate) fn landing_context(&self) -> LandingContext<'_> {
         LandingContext {
             facts: self,
-            speculations,
+            speculations: self.speculations(),
             is_line_settled: self.is_line_settled(),
             session: &self.session,
+            serial: self.serial_before(),
         }
     }
 
@@ -133,13 +132,17 @@ impl Transaction {
     }
 
     /// The attempts in flight, as a list that stays while some of them land.
-    pub(crate) fn all_in_flight(&self) -> Vec<AttemptId> {
-        let intents = self.state.run.in_flight.iter();
-        intents.map(|intent| intent.id.clone()).collect()
+    pub(crate) fn all_in_flight(&self) -> Vec<Intent> {
+        self.state.run.in_flight.to_vec()
     }
 
     pub(crate) fn in_flight(&self, id: &AttemptId) -> Option<&Intent> {
         self.state.run.in_flight.iter().find(|intent| intent.id == *id)
+    }
+
+    /// The attempts of an atom that are in flight.
+    pub(crate) fn attempts_of(&self, atom: &AtomId) -> impl Iterator<Item = &Intent> {
+        self.state.run.in_flight.iter().filter(move |intent| intent.atom == *atom)
     }
 
     pub(crate) fn ix(&self, id: &AtomId) -> Option<Ix> {
@@ -210,12 +213,6 @@ impl Transaction {
         context.is_some_and(|context| ranking::is_undecided(&self.state, graph.id(x), context))
     }
 
-    /// Whether an attempt there would make a result again.
-    pub(crate) fn is_repair(&self, atom: &AtomId, context: &Digest) -> bool {
-        let tried = self.task_of(atom).and_then(|task| task.tried(context));
-        tried.is_some_and(|tried| tried.repairs > 0)
-    }
-
     /// Whether the attempt finishes although the run is about to end.
     pub(crate) fn must_finish(&self, intent: &Intent) -> bool {
         let interruptible = self.task_of(&intent.atom).is_none_or(|task| task.interruptible);
@@ -236,10 +233,7 @@ impl Transaction {
 
     /// Whether all machine checks of a candidate hold and a person must decide the rest.
     pub(crate) fn awaits_person(&self, intent: &Intent) -> bool {
-        let serial = self.serial_before();
-        let speculations = self.speculations();
-        let landing_context = self.landing_context(&speculations);
-        let seen = speculation::of_candidate(&landing_context, intent, serial);
+        let seen = speculation::of_candidate(&self.landing_context(), intent);
         matches!(seen, Some((_, CheckProgress::Confirm(_))))
     }
 
@@ -247,30 +241,12 @@ impl Transaction {
     pub(crate) fn distance(&self, check: &Check, basis: &Basis) -> Thousandths {
         let (known, none) = (self.state.run.law.as_ref(), LawRecord::default());
         let law = known.unwrap_or(&none);
-        let before = SeenBefore { firsts: law, pass: self.state.run.pass };
-        let far = self.evaluate(basis, |evaluator| distance::distance(evaluator, check, before));
-        Thousandths(far)
+        let before = SeenBefore { law, pass: self.state.run.pass };
+        Thousandths(distance::distance(self.evaluator(basis), check, before))
     }
 
     /// Judges by the evidence that the cache holds for `basis`.
-    pub(crate) fn evaluate<T>(&self, basis: &Basis, judge: impl FnOnce(Evaluator<'_>) -> T) -> T {
-        let again_max = self.state.objective.constraints.max_transient();
-        judge(Evaluator {
-            cache: &self.session.evidence,
-            basis,
-            corrections: &self.state.corrections,
-            ratings: &self.state.run.ratings,
-            again_max,
-        })
-    }
-
-    /// The evidence of a check, as it is recorded.
-    pub(crate) fn evidence_of(&self, check: &Check, basis: &Basis) -> Vec<EvidenceRecord> {
-        let from = EvidenceSources {
-            cache: &self.session.evidence,
-            corrections: &self.state.corrections,
-            ratings: &self.state.run.ratings,
-        };
-        verdict::evidence_of(check, basis, from)
+    pub(crate) fn evaluator<'a>(&'a self, basis: &'a Basis) -> Evaluator<'a> {
+        self.session.evaluator(&self.state, basis)
     }
 }

@@ -22,7 +22,7 @@ use descent_core::{
         Usage, check::Pattern,
     },
     wording,
-    world::{Session, World},
+    world::{Session, World, fragment_request},
 };
 use descent_minds::prompt::{self, Prompt, QuestionInputs, RatedDifference};
 use tokio_util::sync::CancellationToken;
@@ -205,7 +205,7 @@ pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
     } else if a.is_plan {
         let (world, intent, look) = (a.world.clone(), a.intent.clone(), PlanLook::of(a));
         let fault = move |object: &str| {
-            let asked = world.fragment_request(&intent);
+            let asked = fragment_request(&world, &intent);
             fragment::fault(asked, object, |questions| look.facts(questions))
         };
         (fragment::schema(), Arc::new(fault))

@@ -145,13 +145,7 @@ impl Judging {
     /// Whether an attempt would fail by a measurement in a reused checkout: an earlier tree may
     /// have left the cause behind.
     fn is_doubtful(&self, checked: &ReadyCheckout, evidence: &EvidenceCache) -> bool {
-        let evaluator = Evaluator {
-            cache: evidence,
-            basis: &self.basis,
-            corrections: &self.world.state.corrections,
-            ratings: &self.world.state.run.ratings,
-            again_max: self.world.state.objective.constraints.max_transient(),
-        };
+        let evaluator = Evaluator::new(evidence, &self.world.state, &self.basis);
         let has_failed = || evaluator.judge(&self.check) == CheckProgress::Decided(Verdict::Fail);
         checked.is_reused && matches!(self.scope, Scope::Atom(_)) && has_failed()
     }
