@@ -102,12 +102,12 @@ pub struct AskContext<'a> {
     pub mark: &'a str,
     pub observer: &'a dyn AskObserver,
     /// Tries at most.
-    pub(crate) tries_max: u32,
+    pub tries_max: u32,
 }
 
 /// Looks at nothing.
 #[derive(Debug)]
-pub(crate) struct NoObserver;
+pub struct NoObserver;
 
 impl AskObserver for NoObserver {
     fn used(&self, _: u32, _: &TokenCounts) {}

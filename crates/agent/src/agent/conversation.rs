@@ -11,7 +11,7 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AttemptJob, EXCERPT_BYTES_MAX, TalkWay, TalkingAgent,
+    AgentError, AttemptJob, EXCERPT_BYTES_MAX, HiredAgent,
     acp::AcpTalk,
     answer,
     answer::Repairs,
@@ -23,7 +23,7 @@ use super::{
     talk::{Talked, talk},
 };
 use crate::config::{
-    agent_table::{Acp, Dialect, Headless},
+    agent_table::{Access, Acp, Dialect, Headless, Transport},
     program::{ProgramLook, find_program, is_relative},
 };
 use descent_process::{Capture, Job, JobEnd, JobRecord, SpawnError, Timer};
@@ -49,7 +49,7 @@ struct Turn {
 pub(super) async fn made(
     attempt: &AttemptJob<'_>,
     inputs: &Inputs,
-    agent: &TalkingAgent,
+    agent: &HiredAgent,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
     if let Some(missing) = agent.missing(&attempt.context.cwd) {
@@ -117,7 +117,7 @@ pub(super) async fn made(
     }
 }
 
-fn first_turn(attempt: &AttemptJob<'_>, agent: &TalkingAgent) -> Turn {
+fn first_turn(attempt: &AttemptJob<'_>, agent: &HiredAgent) -> Turn {
     let session = attempt.session.as_ref();
     match session.filter(|session| session.agent == agent.agent.name.as_str()) {
         Some(session) if agent.agent.transport.goes_on() => {
@@ -127,7 +127,7 @@ fn first_turn(attempt: &AttemptJob<'_>, agent: &TalkingAgent) -> Turn {
     }
 }
 
-impl TalkingAgent {
+impl HiredAgent {
     /// The outcome of an attempt whose agent is not installed. A plan or an edit in mid-run may name such a one.
     /// A relative path is looked for in the workspace.
     fn missing(&self, cwd: &Path) -> Option<Outcome> {
@@ -139,20 +139,13 @@ impl TalkingAgent {
         }
         Some(shell::missing(cwd, program, self.agent.preset.map(|preset| &*preset.install)))
     }
-
-    fn dialect(&self) -> Option<Dialect> {
-        match &self.way {
-            TalkWay::Headless(headless) => Some(headless.dialect),
-            TalkWay::Acp(_) => None,
-        }
-    }
 }
 
 /// An attempt that was started, with all that each of its processes needs.
 struct Started<'a> {
     attempt: &'a AttemptJob<'a>,
     inputs: &'a Inputs,
-    agent: &'a TalkingAgent,
+    agent: &'a HiredAgent,
     heard: &'a Heard,
     cancel: &'a CancellationToken,
     since: Timer,
@@ -162,9 +155,11 @@ struct Started<'a> {
 
 impl Started<'_> {
     async fn talk(&self, turn: Turn, repairs: &mut Repairs) -> Result<Option<Talked>, SpawnError> {
-        match &self.agent.way {
-            TalkWay::Headless(headless) => self.headless(headless, turn, repairs).await,
-            TalkWay::Acp(acp) => self.acp(acp, turn, repairs).await,
+        match &self.agent.agent.transport {
+            Transport::Headless(headless) => self.headless(headless, turn, repairs).await,
+            Transport::Acp(acp) => self.acp(acp, turn, repairs).await,
+            // Nobody talks with these.
+            Transport::Shell(_) | Transport::Model(_) => Ok(None),
         }
     }
 
@@ -174,7 +169,7 @@ impl Started<'_> {
         turn: Turn,
         repairs: &mut Repairs,
     ) -> Result<Option<Talked>, SpawnError> {
-        let access = self.agent.access;
+        let access = self.access();
         let argv = match &turn.resume {
             Some(session) => headless.go_on(access, session).unwrap_or_default(),
             None => {
@@ -209,8 +204,8 @@ impl Started<'_> {
         let conversation = AcpTalk {
             cwd: self.attempt.context.cwd.clone(),
             prompt: turn.words,
-            access: self.agent.access,
-            mode: acp.modes.of(self.agent.access).map(str::to_owned),
+            access: self.access(),
+            mode: acp.modes.of(self.access()).map(str::to_owned),
             meta,
             resume: turn.resume,
             repairs,
@@ -233,12 +228,19 @@ impl Started<'_> {
         let talked =
             talk(job, limits, conversation, self.heard, programs, self.cancel, note).await?;
         if let Some(talked) = &talked {
-            let is_text = self.agent.dialect() == Some(Dialect::Text);
+            let is_text = matches!(
+                &self.agent.agent.transport,
+                Transport::Headless(Headless { dialect: Dialect::Text, .. })
+            );
             // Text has no event that could be missing: such an agent has nothing to say.
             let may_be_silent = is_text && talked.result.how == JobEnd::Exit(0);
             self.heard.with(|heard| end_without_word(heard, talked, may_be_silent));
         }
         Ok(talked)
+    }
+
+    fn access(&self) -> Access {
+        Access::of(self.attempt.context.intent.role)
     }
 
     /// The process of an agent. Its standard error goes to the log.
@@ -347,7 +349,7 @@ pub(super) fn outcome(
 }
 
 /// Names the variable that holds a key for this agent and was withheld from it, else the command by which a person logs in.
-fn with_mend(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
+fn with_mend(end: AgentEnd, agent: &HiredAgent) -> AgentEnd {
     let AgentEnd::Unavailable { kind, words, .. } = end else { return end };
     let preset = agent.agent.preset;
     let known = preset.iter().flat_map(|preset| &preset.variables);

@@ -3,7 +3,7 @@
 //! Invariant: an answer is on disk before it is acted on, and what is there is not asked again. Not here: HTTP, retries
 //! and keys (`model`).
 
-pub(super) mod kept_answer;
+mod kept_answer;
 
 use std::{io, path::Path, time::Duration};
 
@@ -17,23 +17,20 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AttemptJob, InputFile,
+    AgentError, AttemptJob, HiredAgent, InputFile,
     answer::Repairs,
     conversation,
     directory::{Inputs, SessionRecord},
     heard::{EarlierUsage, Heard},
 };
 use crate::{
-    config::{
-        agent_table::{AgentLimits, Price},
-        provider::{Provider, Wire},
-    },
+    config::provider::{Provider, Wire},
     model::{
-        AnswerStop, AskContext, AskObserver, Asker, ModelAnswer, ModelError, ModelQuestion,
-        ModelTurn, NoObserver, ServerLook, Speaker, TRIES_MAX, TokenCounts,
+        AnswerStop, AskContext, AskObserver, ModelAnswer, ModelError, ModelQuestion, ModelTurn,
+        Speaker, TRIES_MAX, TokenCounts,
     },
 };
-use descent_process::{Programs, Timer};
+use descent_process::Timer;
 
 use kept_answer::KeptAnswers;
 
@@ -48,61 +45,6 @@ const TURNS_MAX: usize = 16;
 const ANSWER_TOKENS: u64 = 8_192;
 const SYSTEM: &str =
     "You are a careful engineer. You answer exactly in the form that is asked for.";
-
-/// A model that is asked, with the agent that it is.
-#[derive(Debug, Clone)]
-pub struct AskedModel {
-    pub provider: Provider,
-    pub name: AgentName,
-    pub limits: AgentLimits,
-    pub price: Option<Price>,
-    pub asker: Asker,
-    pub slot: usize,
-}
-
-impl AskedModel {
-    /// The words of its server about itself.
-    ///
-    /// # Errors
-    /// If its key cannot be read.
-    pub async fn look(
-        &self,
-        programs: &dyn Programs,
-        mark: &str,
-    ) -> Result<ServerLook, ModelError> {
-        self.asker.look(self.context(programs, mark, &NoObserver, 1)).await
-    }
-
-    /// Asks once: no try after a failure, and nothing is kept.
-    ///
-    /// # Errors
-    /// If there is no answer.
-    pub async fn ask(
-        &self,
-        programs: &dyn Programs,
-        mark: &str,
-        question: &ModelQuestion,
-    ) -> Result<ModelAnswer, ModelError> {
-        self.asker.ask(self.context(programs, mark, &NoObserver, 1), question).await
-    }
-
-    fn context<'a>(
-        &'a self,
-        programs: &'a dyn Programs,
-        mark: &'a str,
-        observer: &'a dyn AskObserver,
-        tries_max: u32,
-    ) -> AskContext<'a> {
-        AskContext {
-            provider: &self.provider,
-            limits: self.limits,
-            programs,
-            mark,
-            observer,
-            tries_max,
-        }
-    }
-}
 
 /// Hands on what a question uses, and why it waits.
 #[derive(Debug)]
@@ -136,33 +78,34 @@ impl TokenCounts {
 pub(super) async fn made(
     attempt: &AttemptJob<'_>,
     inputs: &Inputs,
-    model: &AskedModel,
+    hired: &HiredAgent,
+    provider: &Provider,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
-    let since = Timer::start();
+    let (since, name) = (Timer::start(), &hired.agent.name);
     if !attempt.prints_object() {
-        return Ok(Some(no_worker(model)));
+        return Ok(Some(no_worker(name)));
     }
     let log = attempt.context.dir.join("output.log");
     let intent = attempt.context.intent;
     // This very attempt, and none with the same number.
     let bound = format!("{}/{}", intent.id, intent.identity());
-    let kept = KeptAnswers::open(&attempt.context.dir, &bound, &model.provider, &question(attempt));
+    let kept = KeptAnswers::open(&attempt.context.dir, &bound, provider, &question(attempt));
     let before = kept.usage();
     let unwritable = |path: &Path, source| AgentError::Unwritable { path: path.to_owned(), source };
     let heard = Heard::new(&log, EarlierUsage::OfThisSession(before))
         .map_err(|source| unwritable(&log, source))?;
     attempt.usage.follow(&heard);
-    SessionRecord::new(intent, model.slot, model.name.as_str(), SESSION).keep(&attempt.context.dir);
+    SessionRecord::new(intent, hired.slot, name.as_str(), SESSION).keep(&attempt.context.dir);
     let mut repairs = Repairs::new(attempt, || false);
     // Servers that hold an answer to a schema hold it to none with names that are free, as those of atoms are.
     let held = attempt.question.as_ref().filter(|form| form.duty != Role::Planner.into());
     let schema = held.and_then(|form| serde_json::from_str(&form.schema).ok());
     let observer = HeardObserver { heard: &heard };
-    let talk = ModelTalk { attempt, model, schema, observer };
+    let talk = ModelTalk { attempt, hired, provider, schema, observer };
     let mut take = |answer: &ModelAnswer| {
         heard.with(|heard| heard.message(&answer.text));
-        heard.ended(end_of(answer, model));
+        heard.ended(end_of(answer, name, provider));
         repairs.next(&heard)
     };
     let talked = tokio::select! {
@@ -175,7 +118,7 @@ pub(super) async fn made(
         Some(Ok(())) | None => {}
         Some(Err(ModelTalkError::Model(error))) => {
             heard.with(|heard| heard.log(&format!("[{error}]\n")));
-            heard.ended(end_of_error(error, &model.name));
+            heard.ended(end_of_error(error, name));
         }
         Some(Err(ModelTalkError::Unkept(error))) => {
             let source = io::Error::new(error.kind(), error.to_string());
@@ -197,7 +140,8 @@ enum ModelTalkError {
 /// One talk: questions and answers in turns, each answer kept before it is looked at.
 struct ModelTalk<'a> {
     attempt: &'a AttemptJob<'a>,
-    model: &'a AskedModel,
+    hired: &'a HiredAgent,
+    provider: &'a Provider,
     schema: Option<Value>,
     observer: HeardObserver<'a>,
 }
@@ -239,15 +183,22 @@ impl ModelTalk<'_> {
             max_answer: ANSWER_TOKENS,
         };
         let job = &self.attempt.context;
-        let context = self.model.context(job.programs, &job.mark, &self.observer, TRIES_MAX);
-        self.model.asker.ask(context, &question).await
+        let context = AskContext {
+            provider: self.provider,
+            limits: self.hired.agent.limits,
+            programs: job.programs,
+            mark: &job.mark,
+            observer: &self.observer,
+            tries_max: TRIES_MAX,
+        };
+        self.hired.asker.ask(context, &question).await
     }
 }
 
 /// The outcome of a task that a plan or an edit in mid-run gave to a model.
-fn no_worker(model: &AskedModel) -> Outcome {
+fn no_worker(name: &AgentName) -> Outcome {
     let words = "a model that is asked changes no file: name another agent for tasks".to_owned();
-    let how = CommandEnd::NotRun(format!("{} is no worker", model.name));
+    let how = CommandEnd::NotRun(format!("{name} is no worker"));
     Outcome {
         agent_end: Some(AgentEnd::Unavailable { kind: AgentLack::Provider, words, variable: None }),
         ..Outcome::ended(how, 0)
@@ -274,17 +225,16 @@ fn question(attempt: &AttemptJob<'_>) -> String {
     text
 }
 
-fn end_of(answer: &ModelAnswer, model: &AskedModel) -> AgentEnd {
+fn end_of(answer: &ModelAnswer, name: &AgentName, provider: &Provider) -> AgentEnd {
     match &answer.stop {
         AnswerStop::Done => AgentEnd::Done,
-        AnswerStop::Length => AgentEnd::CutShort(length_words(model)),
+        AnswerStop::Length => AgentEnd::CutShort(length_words(name, provider)),
         AnswerStop::Refused(words) => AgentEnd::Refused(words.clone()),
     }
 }
 
 /// The place at which an answer was cut, with the setting that is to be raised.
-fn length_words(model: &AskedModel) -> String {
-    let (name, provider) = (&model.name, &model.provider);
+fn length_words(name: &AgentName, provider: &Provider) -> String {
     // This program names one by itself where the wire wants it.
     let own = (provider.wire == Wire::Messages).then_some(ANSWER_TOKENS);
     match provider.max_answer.or(own) {

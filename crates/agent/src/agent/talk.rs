@@ -20,6 +20,8 @@ use descent_process::{Job, JobEnd, JobRecord, JobResult, Programs, SpawnError};
 
 /// How long an agent may take to end its turn when it is asked to.
 const CANCEL_MAX: Duration = Duration::from_millis(100);
+/// How long an agent may go on after its result.
+const AFTER_RESULT: Duration = Duration::from_secs(5);
 /// How long the reader of a protocol may take after the last byte.
 const READ_MAX: Duration = Duration::from_secs(2);
 /// Bytes under way in each direction.
@@ -98,7 +100,7 @@ pub(super) async fn talk(
             let exited = tokio::select! {
                 result = &mut running => Some(result),
                 () = cancel.cancelled() => None,
-                () = tokio::time::sleep(limits.after_result) => None,
+                () = tokio::time::sleep(AFTER_RESULT) => None,
             };
             (exited, None)
         }

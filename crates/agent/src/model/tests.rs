@@ -125,7 +125,6 @@ async fn ask(provider: &Provider, schema: Option<Value>) -> Result<ModelAnswer, 
         limits: AgentLimits {
             first_event: Duration::from_millis(400),
             idle: Duration::from_millis(200),
-            after_result: Duration::ZERO,
         },
         programs: &*programs::real(),
         mark: "tests/model",

@@ -22,7 +22,7 @@ use crate::{
     survey,
 };
 use descent_agent::{
-    agent::{AskedModel, last_object},
+    agent::last_object,
     config::{
         self, Config,
         agent_table::{AgentLimits, LoginCheck, Preset, ResolvedAgent, Transport},
@@ -30,7 +30,8 @@ use descent_agent::{
         provider::Provider,
     },
     model::{
-        AnswerStop, Asker, ModelAnswer, ModelError, ModelQuestion, ModelTurn, ServerLook, Speaker,
+        AnswerStop, AskContext, Asker, ModelAnswer, ModelError, ModelQuestion, ModelTurn,
+        NoObserver, ServerLook, Speaker,
     },
 };
 use descent_process::{self as process, Programs, environment};
@@ -315,28 +316,27 @@ fn providers_tried(
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| (error.to_string(), String::new()))?;
-    let model = AskedModel {
-        provider: provider.clone(),
-        name: agent.name.clone(),
-        limits: AgentLimits {
-            first_event: agent.limits.first_event.min(ANSWER_MAX),
-            ..agent.limits
-        },
-        price: agent.price,
-        asker: Asker::default(),
-        slot: 0,
-    };
     process::prepare().map_err(|failure| (failure.message, failure.hint))?;
     let mark = format!("doctor-{}/{name}", std::process::id());
-    let server = runtime.block_on(model.look(look.programs, &mark));
+    let first_event = agent.limits.first_event.min(ANSWER_MAX);
+    let asker = Asker::default();
+    let context = AskContext {
+        provider,
+        limits: AgentLimits { first_event, ..agent.limits },
+        programs: look.programs,
+        mark: &mark,
+        observer: &NoObserver,
+        tries_max: 1,
+    };
+    let server = runtime.block_on(asker.look(context));
     let server = server.map_err(|error| told(&error))?;
     if let Some(error) = missing(provider, &server) {
         return Err(told(&error));
     }
-    let answered = runtime.block_on(model.ask(look.programs, &mark, &question()));
+    let answered = runtime.block_on(asker.ask(context, &question()));
     let answered = answered.map_err(|error| told(&error))?;
     let fits = fits(&answered);
-    let is_structured = model.asker.is_structured(provider) == Some(true);
+    let is_structured = asker.is_structured(provider) == Some(true);
     let answers = match (&answered.stop, fits, is_structured) {
         (AnswerStop::Refused(words), ..) => format!("refuses to answer: {words}"),
         (_, false, _) => "answers, and not in the form asked for".to_owned(),
