@@ -26,8 +26,8 @@ use super::{
 use crate::{
     config::provider::{Provider, Wire},
     model::{
-        AnswerStop, AskContext, AskObserver, ModelAnswer, ModelError, ModelQuestion, ModelTurn,
-        Speaker, TRIES_MAX, TokenCounts,
+        AnswerStop, AskContext, AskObserver, ModelAnswer, ModelError, ModelFault, ModelQuestion,
+        ModelTurn, Speaker, TRIES_MAX, TokenCounts,
     },
 };
 use descent_process::Timer;
@@ -46,15 +46,10 @@ const ANSWER_TOKENS: u64 = 8_192;
 const SYSTEM: &str =
     "You are a careful engineer. You answer exactly in the form that is asked for.";
 
-/// Hands on what a question uses, and why it waits.
-#[derive(Debug)]
-struct HeardObserver<'a> {
-    heard: &'a Heard,
-}
-
-impl AskObserver for HeardObserver<'_> {
+/// Notes what a question uses, and why it waits.
+impl AskObserver for Heard {
     fn used(&self, number: u32, tokens: &TokenCounts) {
-        self.heard.with(|heard| {
+        self.with(|heard| {
             let turn = heard.turn();
             heard.model_message(&format!("{turn}/{number}"), tokens.tokens(), tokens.is_estimated);
         });
@@ -62,7 +57,7 @@ impl AskObserver for HeardObserver<'_> {
 
     fn waits(&self, length: Duration, why: &str) {
         let line = format!("[waits {:.1} s: {why}]\n", length.as_secs_f64());
-        self.heard.with(|heard| heard.log(&line));
+        self.with(|heard| heard.log(&line));
     }
 }
 
@@ -92,7 +87,6 @@ pub(super) async fn made(
     let bound = format!("{}/{}", intent.id, intent.identity());
     let kept = KeptAnswers::open(&attempt.context.dir, &bound, provider, &question(attempt));
     let before = kept.usage();
-    let unwritable = |path: &Path, source| AgentError::Unwritable { path: path.to_owned(), source };
     let heard = Heard::new(&log, EarlierUsage::OfThisSession(before))
         .map_err(|source| unwritable(&log, source))?;
     attempt.usage.follow(&heard);
@@ -101,40 +95,14 @@ pub(super) async fn made(
     // Servers that hold an answer to a schema hold it to none with names that are free, as those of atoms are.
     let held = attempt.question.as_ref().filter(|form| form.duty != Role::Planner.into());
     let schema = held.and_then(|form| serde_json::from_str(&form.schema).ok());
-    let observer = HeardObserver { heard: &heard };
-    let talk = ModelTalk { attempt, hired, provider, schema, observer };
-    let mut take = |answer: &ModelAnswer| {
-        heard.with(|heard| heard.message(&answer.text));
-        heard.ended(end_of(answer, name, provider));
-        repairs.next(&heard)
-    };
+    let talk = ModelTalk { attempt, hired, provider, schema, heard: &heard };
     let talked = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(None),
-        talked = talk.go(kept, &mut take) => Some(talked),
+        talked = talk.go(kept, &mut repairs) => Some(talked?),
         () = tokio::time::sleep(attempt.context.timeout) => None,
     };
-    match &talked {
-        Some(Ok(())) | None => {}
-        Some(Err(ModelTalkError::Model(error))) => {
-            heard.with(|heard| heard.log(&format!("[{error}]\n")));
-            heard.ended(end_of_error(error, name));
-        }
-        Some(Err(ModelTalkError::Unkept(error))) => {
-            let source = io::Error::new(error.kind(), error.to_string());
-            return Err(unwritable(&attempt.context.dir, source));
-        }
-    }
     Ok(Some(conversation::outcome(attempt, inputs, &heard, talked.is_none(), since)))
-}
-
-/// Why a talk came to no answer.
-#[derive(Debug, thiserror::Error)]
-enum ModelTalkError {
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    #[error("an answer cannot be kept: {0}")]
-    Unkept(#[source] io::Error),
 }
 
 /// One talk: questions and answers in turns, each answer kept before it is looked at.
@@ -143,27 +111,33 @@ struct ModelTalk<'a> {
     hired: &'a HiredAgent,
     provider: &'a Provider,
     schema: Option<Value>,
-    observer: HeardObserver<'a>,
+    heard: &'a Heard,
 }
 
 impl ModelTalk<'_> {
-    /// Talks until `take` has no further question. It gets each answer.
-    async fn go(
-        &self,
-        mut kept: KeptAnswers,
-        take: &mut (dyn FnMut(&ModelAnswer) -> Option<String> + Send),
-    ) -> Result<(), ModelTalkError> {
+    /// Talks until there is no further question, or no answer.
+    async fn go(&self, mut kept: KeptAnswers, repairs: &mut Repairs) -> Result<(), AgentError> {
+        let (heard, name) = (self.heard, &self.hired.agent.name);
         let mut turns = vec![ModelTurn { by: Speaker::User, text: kept.prompt().to_owned() }];
         for nth in 0..TURNS_MAX {
             let answer = match kept.answer(nth) {
                 Some(answer) => answer,
-                None => {
-                    let answer = self.ask(turns.clone()).await?;
-                    kept.add(&answer).map_err(ModelTalkError::Unkept)?;
-                    answer
-                }
+                None => match self.ask(turns.clone()).await {
+                    Ok(answer) => {
+                        let added = kept.add(&answer);
+                        added.map_err(|error| unwritable(&self.attempt.context.dir, error))?;
+                        answer
+                    }
+                    Err(error) => {
+                        heard.with(|heard| heard.log(&format!("[{error}]\n")));
+                        heard.ended(end_of_error(&error, name));
+                        return Ok(());
+                    }
+                },
             };
-            let Some(words) = take(&answer) else { return Ok(()) };
+            heard.with(|heard| heard.message(&answer.text));
+            heard.ended(end_of(&answer, name, self.provider));
+            let Some(words) = repairs.next(heard) else { return Ok(()) };
             // Some servers take no empty turn.
             let text = match answer.text.trim() {
                 "" => "(nothing)".to_owned(),
@@ -188,11 +162,15 @@ impl ModelTalk<'_> {
             limits: self.hired.agent.limits,
             programs: job.programs,
             mark: &job.mark,
-            observer: &self.observer,
+            observer: self.heard,
             tries_max: TRIES_MAX,
         };
         self.hired.asker.ask(context, &question).await
     }
+}
+
+fn unwritable(path: &Path, source: io::Error) -> AgentError {
+    AgentError::Unwritable { path: path.to_owned(), source }
 }
 
 /// The outcome of a task that a plan or an edit in mid-run gave to a model.
@@ -247,24 +225,21 @@ fn length_words(name: &AgentName, provider: &Provider) -> String {
 
 fn end_of_error(error: &ModelError, name: &AgentName) -> AgentEnd {
     let hinted = || format!("{error} ({})", error.hint(name.as_str()));
-    match error {
+    match error.kind {
         // A server on this machine is a person's to start.
-        ModelError::Unreachable { is_here: false, .. } | ModelError::Down { .. } => {
+        ModelFault::Unreachable { is_here: false } | ModelFault::Down => {
             AgentEnd::Down(error.to_string())
         }
-        ModelError::Limited { until, .. } => AgentEnd::Limited { until: *until },
-        ModelError::Silent { after } => {
+        ModelFault::Limited { until } => AgentEnd::Limited { until },
+        ModelFault::Silent(after) => {
             AgentEnd::Silent { ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX) }
         }
-        ModelError::Broken { words } => AgentEnd::Protocol(words.clone()),
-        ModelError::Endless { .. } => AgentEnd::CutShort(hinted()),
-        _ => AgentEnd::Unavailable {
-            kind: error.lack(),
-            words: match error {
-                ModelError::Unreachable { .. } => error.to_string(),
-                _ => hinted(),
-            },
-            variable: None,
-        },
+        ModelFault::Broken => AgentEnd::Protocol(error.to_string()),
+        ModelFault::Endless => AgentEnd::CutShort(hinted()),
+        ModelFault::Unreachable { .. } | ModelFault::Lacks(_) | ModelFault::SecretInAnswer => {
+            let is_unreachable = error.lack() == AgentLack::Unreachable;
+            let words = if is_unreachable { error.to_string() } else { hinted() };
+            AgentEnd::Unavailable { kind: error.lack(), words, variable: None }
+        }
     }
 }

@@ -382,8 +382,6 @@ fn missing(provider: &Provider, server: &ServerLook) -> Option<ModelError> {
     let latest = format!("{}:latest", provider.model);
     let is_there = models.iter().any(|model| *model == provider.model || *model == latest);
     let some: Vec<&str> = models.iter().take(8).map(String::as_str).collect();
-    (!is_there && !provider.is_vendor()).then(|| ModelError::NoModel {
-        model: provider.model.clone(),
-        words: format!("it has {}", some.join(", ")),
-    })
+    let words = format!("it has {}", some.join(", "));
+    (!is_there && !provider.is_vendor()).then(|| ModelError::no_model(&provider.model, &words))
 }
