@@ -51,13 +51,11 @@ use descent_system::{
     shape::Shape,
 };
 
-pub use answer::ObjectJudge;
-pub use answer::last_object;
 pub use answer::{
-    ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, WORDING_MAX, answer_of, object,
+    ANSWER_BYTES_MAX, ANSWER_MAX, ObjectJudge, QUESTION_SLOT, QuestionForm, WORDING_MAX, answer_of,
+    last_object, object,
 };
-pub use directory::{SessionRecord, session};
-pub use directory::{finished, record};
+pub use directory::{SessionRecord, finished, record, session};
 pub use usage::{LiveUsage, keep_usage, kept_usage, told_so_far};
 
 use directory::{BINDINGS, Inputs, PROMPT, SCHEMA};
@@ -358,13 +356,6 @@ fn not_started(error: SpawnError) -> Result<CommandEnd, AgentError> {
     }
 }
 
-/// Keeps a git in an attempt's own directory, which is below the project, from finding the person's
-/// repository (git(1), `GIT_CEILING_DIRECTORIES`).
-fn ceiling(dir: &Path) -> Option<(OsString, OsString)> {
-    let above = dir.parent()?.parent()?;
-    Some(("GIT_CEILING_DIRECTORIES".into(), std::path::absolute(above).ok()?.into()))
-}
-
 /// The whole environment of a program of an attempt.
 fn environment(
     attempt: &AttemptJob<'_>,
@@ -397,7 +388,10 @@ fn environment(
     if attempt.files.iter().any(|file| file.name == DIRECTIVE_FILE) {
         vars.push(("DESCENT_DIRECTIVE".into(), inputs.beside(DIRECTIVE_FILE).into()));
     }
-    vars.extend(ceiling(&attempt.context.dir));
+    // Keeps a git in an attempt's own directory, which is below the project, from finding the person's repository (git(1)).
+    let above = attempt.context.dir.parent().and_then(Path::parent);
+    let above = above.and_then(|above| std::path::absolute(above).ok());
+    vars.extend(above.map(|above| ("GIT_CEILING_DIRECTORIES".into(), above.into())));
     let budget = attempt.budget.as_ref();
     vars.extend(budget.map(|budget| ("DESCENT_BUDGET".into(), budget.into())));
     vars

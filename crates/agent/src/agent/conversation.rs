@@ -17,13 +17,13 @@ use super::{
     answer::Repairs,
     completed,
     directory::{Inputs, SessionRecord},
-    headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
+    headless::{ClaudeStreamJson, CodexExecJson, EventDialect, HeadlessTalk, PlainText},
     heard::{EarlierUsage, Heard, HeardSoFar},
     job, not_started, report, shell,
-    talk::{Talked, talk},
+    talk::{Conversation, Talked, talk},
 };
 use crate::config::{
-    agent_table::{Access, Acp, Dialect, Headless, Transport},
+    agent_table::{Access, Dialect, Headless, Transport},
     program::{ProgramLook, find_program, is_relative},
 };
 use descent_process::{Capture, Job, JobEnd, JobRecord, SpawnError, Timer};
@@ -68,6 +68,9 @@ pub(super) async fn made(
     let heard = Heard::new(&log, earlier)
         .map_err(|source| AgentError::Unwritable { path: log.clone(), source })?;
     attempt.usage.follow(&heard);
+    let name = agent.agent.name.as_str();
+    let record = SessionRecord::new(attempt.context.intent, agent.slot, name, "");
+    heard.with(|heard| heard.record = Some((record, attempt.context.dir.clone())));
     let result = inputs.result();
     let mut repairs = Repairs::new(attempt, move || result.exists());
     loop {
@@ -155,81 +158,68 @@ struct Started<'a> {
 
 impl Started<'_> {
     async fn talk(&self, turn: Turn, repairs: &mut Repairs) -> Result<Option<Talked>, SpawnError> {
+        let attempt = self.attempt;
+        let access = Access::of(attempt.context.intent.role);
+        let Turn { words: prompt, resume } = turn;
         match &self.agent.agent.transport {
-            Transport::Headless(headless) => self.headless(headless, turn, repairs).await,
-            Transport::Acp(acp) => self.acp(acp, turn, repairs).await,
+            Transport::Headless(headless) => {
+                let argv = match &resume {
+                    Some(session) => headless.go_on(access, session).unwrap_or_default(),
+                    None => {
+                        let session = uuid::Uuid::now_v7().to_string();
+                        if headless.session.is_some() {
+                            self.heard.with(|heard| heard.session(&session));
+                        }
+                        headless.start(access, &session)
+                    }
+                };
+                let dialect: Box<dyn EventDialect> = match headless.dialect {
+                    Dialect::ClaudeStreamJson => Box::<ClaudeStreamJson>::default(),
+                    Dialect::CodexExecJson => Box::new(CodexExecJson),
+                    Dialect::Text => Box::new(PlainText),
+                };
+                self.run(&argv, HeadlessTalk { dialect, prompt, repairs }).await
+            }
+            Transport::Acp(acp) => {
+                let meta = acp.session_meta.as_deref();
+                let conversation = AcpTalk {
+                    cwd: attempt.context.cwd.clone(),
+                    prompt,
+                    access,
+                    mode: acp.modes.of(access).map(str::to_owned),
+                    meta: meta.and_then(|meta| serde_json::from_str(meta).ok()),
+                    resume,
+                    repairs,
+                };
+                self.run(&acp.argv, conversation).await
+            }
             // Nobody talks with these.
             Transport::Shell(_) | Transport::Model(_) => Ok(None),
         }
     }
 
-    async fn headless(
-        &self,
-        headless: &Headless,
-        turn: Turn,
-        repairs: &mut Repairs,
-    ) -> Result<Option<Talked>, SpawnError> {
-        let access = self.access();
-        let argv = match &turn.resume {
-            Some(session) => headless.go_on(access, session).unwrap_or_default(),
-            None => {
-                let session = uuid::Uuid::now_v7().to_string();
-                if headless.session.is_some() {
-                    self.keep_session(&session);
-                }
-                headless.start(access, &session)
-            }
-        };
-        let job = self.process(&argv);
-        let conversation = HeadlessTalk {
-            dialect: match headless.dialect {
-                Dialect::ClaudeStreamJson => Box::<ClaudeStreamJson>::default(),
-                Dialect::CodexExecJson => Box::new(CodexExecJson),
-                Dialect::Text => Box::new(PlainText),
-            },
-            prompt: turn.words,
-            repairs,
-            on_session: &|session: &str| self.keep_session(session),
-        };
-        self.run(job, conversation).await
-    }
-
-    async fn acp(
-        &self,
-        acp: &Acp,
-        turn: Turn,
-        repairs: &mut Repairs,
-    ) -> Result<Option<Talked>, SpawnError> {
-        let meta = acp.session_meta.as_deref().and_then(|meta| serde_json::from_str(meta).ok());
-        let conversation = AcpTalk {
-            cwd: self.attempt.context.cwd.clone(),
-            prompt: turn.words,
-            access: self.access(),
-            mode: acp.modes.of(self.access()).map(str::to_owned),
-            meta,
-            resume: turn.resume,
-            repairs,
-            on_session: &|session: &str| self.keep_session(session),
-        };
-        self.run(self.process(&acp.argv), conversation).await
-    }
-
+    /// Runs the program of an agent. Its standard error goes to the log.
     async fn run(
         &self,
-        job: Job,
-        conversation: impl super::talk::Conversation,
+        argv: &[String],
+        conversation: impl Conversation,
     ) -> Result<Option<Talked>, SpawnError> {
-        let total = self.attempt.context.timeout + self.paused;
+        let (attempt, hired) = (self.attempt, self.agent);
+        let quoted = shlex::try_join(argv.iter().map(String::as_str));
+        // An argument with a zero byte cannot be passed on; the start reports it.
+        let command = format!("exec {}", quoted.unwrap_or_else(|_| argv.join(" ")));
+        let job = job(attempt, self.inputs, command, &hired.env, "errors.log");
+        let total = attempt.context.timeout + self.paused;
         let job = Job { timeout: total.saturating_sub(self.since.elapsed()), ..job };
-        let limits = self.agent.agent.limits;
+        let limits = hired.agent.limits;
         // Without that file a sweep still finds the job by its mark.
         let note = |started: &JobRecord| drop(self.inputs.note_started(started));
-        let programs = self.attempt.context.programs;
+        let programs = attempt.context.programs;
         let talked =
             talk(job, limits, conversation, self.heard, programs, self.cancel, note).await?;
         if let Some(talked) = &talked {
             let is_text = matches!(
-                &self.agent.agent.transport,
+                &hired.agent.transport,
                 Transport::Headless(Headless { dialect: Dialect::Text, .. })
             );
             // Text has no event that could be missing: such an agent has nothing to say.
@@ -237,28 +227,6 @@ impl Started<'_> {
             self.heard.with(|heard| end_without_word(heard, talked, may_be_silent));
         }
         Ok(talked)
-    }
-
-    fn access(&self) -> Access {
-        Access::of(self.attempt.context.intent.role)
-    }
-
-    /// The process of an agent. Its standard error goes to the log.
-    fn process(&self, argv: &[String]) -> Job {
-        let quoted = shlex::try_join(argv.iter().map(String::as_str));
-        // An argument with a zero byte cannot be passed on; the start reports it.
-        let command = format!("exec {}", quoted.unwrap_or_else(|_| argv.join(" ")));
-        job(self.attempt, self.inputs, command, &self.agent.env, "errors.log")
-    }
-
-    fn keep_session(&self, session: &str) {
-        if !super::directory::is_fit(session) {
-            return;
-        }
-        self.heard.with(|heard| heard.session(session));
-        let name = self.agent.agent.name.as_str();
-        let intent = self.attempt.context.intent;
-        SessionRecord::new(intent, self.agent.slot, name, session).keep(&self.attempt.context.dir);
     }
 }
 

@@ -50,7 +50,7 @@ const SYSTEM: &str =
 impl AskObserver for Heard {
     fn used(&self, number: u32, tokens: &TokenCounts) {
         self.with(|heard| {
-            let turn = heard.turn();
+            let turn = heard.turn;
             heard.model_message(&format!("{turn}/{number}"), tokens.tokens(), tokens.is_estimated);
         });
     }

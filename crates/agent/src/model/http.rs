@@ -22,7 +22,7 @@ use super::{
     TEXT_BYTES_MAX,
     key::{ProviderKey, ServerTexts},
     retry::{self, RetryWords, may_repeat},
-    wire::{AnswerFault, AnswerSoFar, EventError, ServerFault},
+    wire::{AnswerFault, AnswerSoFar, ServerFault},
 };
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -170,8 +170,8 @@ impl AskTry<'_> {
             for data in reader.take(&bytes).map_err(stream_fault)? {
                 match self.context.provider.wire.event(&data, &mut so_far) {
                     // It may be cut: the answer is whole if the server said so before.
-                    Err(EventError::Foreign) if is_end => {}
-                    taken => taken.map_err(|fault| self.event_fault(fault))?,
+                    Err(AnswerFault::Foreign) if is_end => {}
+                    taken => taken.map_err(|fault| self.answer_fault(fault))?,
                 }
             }
             if so_far.tokens != told {
@@ -200,21 +200,20 @@ impl AskTry<'_> {
 
     fn answer(&self, so_far: AnswerSoFar<'_>) -> Result<ModelAnswer, TryFault> {
         let has_usage = so_far.tokens.is_some();
-        let answer = so_far.whole(self.question).map_err(|fault| match fault {
-            AnswerFault::Cut => cut_off("before the end of the answer"),
-            AnswerFault::Holds(name) => again(ModelError::secret_in_answer(&name)),
-        })?;
+        let answer = so_far.whole(self.question).map_err(|fault| self.answer_fault(fault))?;
         if !has_usage {
             self.context.observer.used(self.number, &answer.tokens);
         }
         Ok(answer)
     }
 
-    fn event_fault(&self, fault: EventError) -> TryFault {
+    fn answer_fault(&self, fault: AnswerFault) -> TryFault {
         match fault {
-            EventError::Foreign => again(broken("an event of the server is no JSON")),
-            EventError::TooLong => endless(&format!("{} KiB of text", TEXT_BYTES_MAX >> 10)),
-            EventError::Server(fault) => {
+            AnswerFault::Cut => cut_off("before the end of the answer"),
+            AnswerFault::Holds(name) => again(ModelError::secret_in_answer(&name)),
+            AnswerFault::Foreign => again(broken("an event of the server is no JSON")),
+            AnswerFault::TooLong => endless(&format!("{} KiB of text", TEXT_BYTES_MAX >> 10)),
+            AnswerFault::Server(fault) => {
                 let status = fault.status().and_then(|status| StatusCode::from_u16(status).ok());
                 self.judged(status, fault, RetryWords::default())
             }

@@ -33,6 +33,7 @@ const OTHERS: u32 = 0o077;
 
 pub(super) struct ProviderKey {
     key: Secret,
+    /// The same, for looking through texts.
     hidden: Secrets,
 }
 
@@ -92,11 +93,6 @@ impl ProviderKey {
         let mut value = HeaderValue::from_str(text.text()).ok()?;
         value.set_sensitive(true);
         Some(value)
-    }
-
-    /// The key as a secret that texts are looked through for.
-    pub(super) fn secrets(&self) -> &Secrets {
-        &self.hidden
     }
 
     #[cfg(test)]
@@ -210,14 +206,14 @@ impl<'a> ServerTexts<'a> {
 
     /// Words for a person, in one line.
     pub(super) fn words(self, text: &str) -> String {
-        let hidden = self.key.map(|key| key.secrets().hide(text));
+        let hidden = self.key.map(|key| key.hidden.hide(text));
         cut(&secrets::hide(&hidden.unwrap_or(text.into())))
     }
 
     /// The text of an answer, as it came; else the name of a secret that it repeats: `key`, or a variable.
     pub(super) fn answer(self, text: String) -> Result<String, String> {
         let all = secrets::all();
-        let all = self.key.map(ProviderKey::secrets).into_iter().chain([&*all]);
+        let all = self.key.map(|key| &key.hidden).into_iter().chain([&*all]);
         match all.filter_map(|secrets| secrets.in_text(text.as_bytes())).next() {
             Some(name) => Err(name.to_owned()),
             None => Ok(text),
@@ -264,7 +260,7 @@ mod tests {
             assert!(!format!("{header:?}").contains("planted"));
             assert_eq!(header.as_bytes(), b"Bearer sk-planted");
             let told = "no such key: sk-planted!";
-            assert_eq!(key.secrets().hide(told), "no such key: [key]!");
+            assert_eq!(key.hidden.hide(told), "no such key: [key]!");
         }
     }
 

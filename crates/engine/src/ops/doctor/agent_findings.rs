@@ -54,7 +54,7 @@ pub(super) fn findings(place: &StatePlace, programs: &dyn Programs) -> Vec<Findi
         AgentLook { config: &config, environment: &environment, programs, dir: &place.project };
     let refused = trust::refused_configuration(place, &config);
     let of_name = |name: &AgentName| match &refused {
-        Some(why) if config.is_of_project(name) => not_tried(&look, name, why),
+        Some(why) if config.project.agents.contains_key(name) => not_tried(&look, name, why),
         Some(_) | None => of_name(&look, name),
     };
     let mut findings = match config.names() {
