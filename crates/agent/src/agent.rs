@@ -10,7 +10,7 @@ mod conversation;
 mod directory;
 mod headless;
 mod heard;
-pub mod http_model;
+mod http_model;
 mod report;
 mod shell;
 mod talk;
@@ -36,9 +36,12 @@ use descent_core::{
 use descent_minds::prompt::{DIRECTIVE_FILE, Prompt, PromptFile};
 use tokio_util::sync::CancellationToken;
 
-use crate::config::{
-    agent_table::{Access, Acp, Headless, Price, ResolvedAgent},
-    program::missing_program_in,
+use crate::{
+    config::{
+        agent_table::{Price, ResolvedAgent, Transport},
+        program::missing_program_in,
+    },
+    model::Asker,
 };
 use descent_process::{Capture, Job, Programs, SpawnError, environment::Environment};
 use descent_store::evidence::EvidenceKeeper;
@@ -48,14 +51,11 @@ use descent_system::{
     shape::Shape,
 };
 
-pub use answer::ObjectJudge;
-pub use answer::last_object;
 pub use answer::{
-    ANSWER_BYTES_MAX, ANSWER_MAX, QUESTION_SLOT, QuestionForm, WORDING_MAX, answer_of, object,
+    ANSWER_BYTES_MAX, ANSWER_MAX, ObjectJudge, QUESTION_SLOT, QuestionForm, WORDING_MAX, answer_of,
+    last_object, object,
 };
-pub use directory::{SessionRecord, session};
-pub use directory::{finished, record};
-pub use http_model::AskedModel;
+pub use directory::{SessionRecord, finished, record, session};
 pub use usage::{LiveUsage, keep_usage, kept_usage, told_so_far};
 
 use directory::{BINDINGS, Inputs, PROMPT, SCHEMA};
@@ -178,44 +178,35 @@ impl<'a> AttemptJob<'a> {
 /// By which an attempt is made.
 #[derive(Debug, Clone)]
 pub enum Maker {
-    /// The atom's action, or the command of a worker.
-    Shell {
+    /// The atom's action.
+    Action {
         command: String,
         env: Environment,
-        price: Option<Price>,
-        /// Whether it is an agent's: without its program that agent is not there.
-        is_agent: bool,
     },
-    /// An agent that is talked with.
-    Agent(Box<TalkingAgent>),
-    /// A model that is asked over HTTP.
-    Model(Box<AskedModel>),
+    Agent(Box<HiredAgent>),
 }
 
 impl Maker {
     pub fn price(&self) -> Option<Price> {
         match self {
-            Self::Shell { price, .. } => *price,
-            Self::Model(model) => model.price,
-            Self::Agent(agent) => agent.agent.price,
+            Self::Action { .. } => None,
+            Self::Agent(hired) => hired.agent.price,
         }
+    }
+
+    /// Whether it is a model that is asked: it works in no directory.
+    pub fn is_model(&self) -> bool {
+        matches!(self, Self::Agent(hired) if matches!(hired.agent.transport, Transport::Model(_)))
     }
 }
 
-/// How an agent is talked with.
+/// An agent for one attempt, with its own environment.
 #[derive(Debug, Clone)]
-pub enum TalkWay {
-    Headless(Headless),
-    Acp(Acp),
-}
-
-/// An agent with its own environment.
-#[derive(Debug, Clone)]
-pub struct TalkingAgent {
-    pub way: TalkWay,
+pub struct HiredAgent {
     pub agent: ResolvedAgent,
     pub env: Environment,
-    pub access: Access,
+    /// Asks the models of all attempts.
+    pub asker: Asker,
     pub slot: usize,
 }
 
@@ -282,10 +273,11 @@ pub async fn begin(
     cancel: &CancellationToken,
 ) -> Result<Begun, AgentError> {
     let inputs = Inputs::write(attempt)?;
-    match (&attempt.setup, &attempt.context.maker) {
-        // A model that is asked sees no tree.
-        (None, _) | (_, Maker::Model(_)) => Ok(Begun::Ready(inputs)),
-        (Some(setup), _) => shell::set_up(attempt, inputs, setup, cancel).await,
+    match &attempt.setup {
+        Some(setup) if !attempt.context.maker.is_model() => {
+            shell::set_up(attempt, inputs, setup, cancel).await
+        }
+        _ => Ok(Begun::Ready(inputs)),
     }
 }
 
@@ -307,20 +299,28 @@ pub async fn finish(
     inputs: Inputs,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
-    match &attempt.context.maker {
-        Maker::Shell { command, env, is_agent, .. } => {
-            let cwd = &attempt.context.cwd;
-            if let Some(program) = missing_program_in(cwd, command, &env.path_in(cwd))
-                && *is_agent
-            {
-                return Ok(Some(shell::missing(cwd, &program, None)));
-            }
-            // The program of an agent is the person's own, wherever it lies.
-            let command = if *is_agent { command.clone() } else { env.command_in(command, cwd) };
-            shell::made(&attempt, &inputs, command, env, cancel).await
+    let cwd = &attempt.context.cwd;
+    let hired = match &attempt.context.maker {
+        Maker::Action { command, env } => {
+            let command = env.command_in(command, cwd);
+            return shell::made(&attempt, &inputs, command, env, cancel).await;
         }
-        Maker::Agent(agent) => conversation::made(&attempt, &inputs, agent, cancel).await,
-        Maker::Model(model) => http_model::made(&attempt, &inputs, model, cancel).await,
+        Maker::Agent(hired) => hired,
+    };
+    match &hired.agent.transport {
+        // The program of an agent is the person's own, wherever it lies.
+        Transport::Shell(command) => {
+            match missing_program_in(cwd, command, &hired.env.path_in(cwd)) {
+                Some(program) => Ok(Some(shell::missing(cwd, &program, None))),
+                None => shell::made(&attempt, &inputs, command.clone(), &hired.env, cancel).await,
+            }
+        }
+        Transport::Headless(_) | Transport::Acp(_) => {
+            conversation::made(&attempt, &inputs, hired, cancel).await
+        }
+        Transport::Model(provider) => {
+            http_model::made(&attempt, &inputs, hired, provider, cancel).await
+        }
     }
 }
 
@@ -356,13 +356,6 @@ fn not_started(error: SpawnError) -> Result<CommandEnd, AgentError> {
     }
 }
 
-/// Keeps a git in an attempt's own directory, which is below the project, from finding the person's
-/// repository (git(1), `GIT_CEILING_DIRECTORIES`).
-fn ceiling(dir: &Path) -> Option<(OsString, OsString)> {
-    let above = dir.parent()?.parent()?;
-    Some(("GIT_CEILING_DIRECTORIES".into(), std::path::absolute(above).ok()?.into()))
-}
-
 /// The whole environment of a program of an attempt.
 fn environment(
     attempt: &AttemptJob<'_>,
@@ -395,7 +388,10 @@ fn environment(
     if attempt.files.iter().any(|file| file.name == DIRECTIVE_FILE) {
         vars.push(("DESCENT_DIRECTIVE".into(), inputs.beside(DIRECTIVE_FILE).into()));
     }
-    vars.extend(ceiling(&attempt.context.dir));
+    // Keeps a git in an attempt's own directory, which is below the project, from finding the person's repository (git(1)).
+    let above = attempt.context.dir.parent().and_then(Path::parent);
+    let above = above.and_then(|above| std::path::absolute(above).ok());
+    vars.extend(above.map(|above| ("GIT_CEILING_DIRECTORIES".into(), above.into())));
     let budget = attempt.budget.as_ref();
     vars.extend(budget.map(|budget| ("DESCENT_BUDGET".into(), budget.into())));
     vars

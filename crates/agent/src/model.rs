@@ -12,7 +12,7 @@ mod server;
 pub mod tests;
 mod wire;
 
-use std::time::Duration;
+use std::{fmt::Display, time::Duration};
 
 use descent_core::{event::AgentLack, id::UnixMillis};
 use serde::{Deserialize, Serialize};
@@ -102,12 +102,12 @@ pub struct AskContext<'a> {
     pub mark: &'a str,
     pub observer: &'a dyn AskObserver,
     /// Tries at most.
-    pub(crate) tries_max: u32,
+    pub tries_max: u32,
 }
 
 /// Looks at nothing.
 #[derive(Debug)]
-pub(crate) struct NoObserver;
+pub struct NoObserver;
 
 impl AskObserver for NoObserver {
     fn used(&self, _: u32, _: &TokenCounts) {}
@@ -122,71 +122,96 @@ pub const TEXT_BYTES_MAX: usize = 256 << 10;
 /// Bytes of a stream at most, with all its events.
 pub(crate) const STREAM_BYTES_MAX: usize = 8 << 20;
 
+/// Why there is no answer, in words for a person.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum ModelError {
-    /// The key cannot be read from its place.
-    #[error("the key cannot be read: {what}")]
-    Key { what: String, hint: String },
-    #[error("the server takes no such key ({status}): {words}")]
-    Login { status: u16, words: String },
-    /// It wants a key, and none is configured.
-    #[error("the server wants a key ({status}), and none is configured: {words}")]
-    Keyless { status: u16, words: String },
-    /// Nobody answers there.
-    #[error("cannot connect to {address}: is the server up? ({cause})")]
+#[error("{words}")]
+pub struct ModelError {
+    pub kind: ModelFault,
+    pub words: String,
+    /// In it `agents.NAME` stands for the agent.
+    hint: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ModelFault {
+    /// Its agent lacks it, and no time makes it better.
+    Lacks(AgentLack),
+    /// Nobody answers there; whether that is this machine.
     Unreachable {
-        address: String,
-        cause: String,
-        /// Whether it is a server on this machine.
         is_here: bool,
     },
-    #[error("the account has no credit left: {words}")]
-    Credit { words: String },
-    #[error("the server has no model `{model}`: {words}")]
-    NoModel { model: String, words: String },
-    /// The server will never take this request.
-    #[error("{words}")]
-    Refused { words: String, hint: String },
-    #[error("the question has about {needed} tokens with its answer, and {there} fit")]
-    Context { needed: u64, there: u64, hint: String },
     /// The server takes no more until then.
-    #[error("the server takes no more for now: {words}")]
-    Limited { until: Option<UnixMillis>, words: String },
-    #[error("the server said nothing for {} s", after.as_secs())]
-    Silent { after: Duration },
+    Limited {
+        until: Option<UnixMillis>,
+    },
+    /// The server said nothing for so long.
+    Silent(Duration),
     /// It may go better another time.
-    #[error("{words}")]
-    Broken { words: String },
+    Broken,
     /// The server has trouble of its own, or the connection to it broke.
-    #[error("{words}")]
-    Down { words: String },
-    #[error("the answer does not end: it has more than {what}")]
-    Endless { what: String },
-    /// The name of the secret.
-    #[error("the answer held {}, and was refused", match .0.as_str() {
-        HIDDEN_KEY => "the key that was sent with its question".to_owned(),
-        name => format!("the value of {name}, a secret"),
-    })]
-    SecretInAnswer(String),
+    Down,
+    Endless,
+    SecretInAnswer,
 }
 
 impl ModelError {
+    fn new(kind: ModelFault, words: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self { kind, words: words.into(), hint: hint.into() }
+    }
+
+    fn lacks(lack: AgentLack, words: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new(ModelFault::Lacks(lack), words, hint)
+    }
+
+    /// The key cannot be read from its place.
+    fn no_key(what: impl Display, hint: impl Into<String>) -> Self {
+        Self::lacks(AgentLack::NoKey, format!("the key cannot be read: {what}"), hint)
+    }
+
+    pub fn no_model(model: &str, words: &str) -> Self {
+        let words = format!("the server has no model `{model}`: {words}");
+        Self::lacks(AgentLack::Model, words, "name a model that it has in agents.NAME.model")
+    }
+
+    fn passing(kind: ModelFault, words: impl Into<String>) -> Self {
+        Self::new(kind, words, "try again; if it stays, look at the server and at `base_url`")
+    }
+
+    fn limited(until: Option<UnixMillis>, words: &str) -> Self {
+        let words = format!("the server takes no more for now: {words}");
+        Self::passing(ModelFault::Limited { until }, words)
+    }
+
+    /// The answer holds the secret of that name.
+    fn secret_in_answer(name: &str) -> Self {
+        let (held, hint) = if name == HIDDEN_KEY {
+            (
+                "the key that was sent with its question".to_owned(),
+                "use another server and another key; if agents.NAME.key is no secret, leave it out"
+                    .to_owned(),
+            )
+        } else {
+            (
+                format!("the value of {name}, a secret"),
+                format!("if it is no secret, start descent without {name}"),
+            )
+        };
+        let words = format!("the answer held {held}, and was refused");
+        Self::new(ModelFault::SecretInAnswer, words, hint)
+    }
+
+    /// Something that is no model's server answered.
+    fn foreign(words: impl Into<String>) -> Self {
+        let hint = "look at `base_url`: it is the address before /messages, /chat/completions or /responses";
+        Self::lacks(AgentLack::Provider, words, hint)
+    }
+
     /// The thing that its agent lacks, if no time makes it better.
     pub fn lack(&self) -> AgentLack {
-        match self {
-            Self::Key { .. } => AgentLack::NoKey,
-            Self::Login { .. } | Self::Keyless { .. } => AgentLack::Key,
-            Self::Unreachable { .. } => AgentLack::Unreachable,
-            Self::Credit { .. } => AgentLack::Credit,
-            Self::NoModel { .. } => AgentLack::Model,
-            Self::Context { .. } => AgentLack::Context,
-            Self::Refused { .. }
-            | Self::Limited { .. }
-            | Self::Silent { .. }
-            | Self::Broken { .. }
-            | Self::Down { .. }
-            | Self::Endless { .. }
-            | Self::SecretInAnswer(_) => AgentLack::Provider,
+        match self.kind {
+            ModelFault::Lacks(lack) => lack,
+            ModelFault::Unreachable { .. } => AgentLack::Unreachable,
+            _ => AgentLack::Provider,
         }
     }
 
@@ -196,47 +221,6 @@ impl ModelError {
 
     /// The next step of a person; `name` is that of the agent.
     pub fn hint(&self, name: &str) -> String {
-        match self {
-            Self::Key { hint, .. } | Self::Refused { hint, .. } => hint.clone(),
-            Self::Context { hint, .. } => hint.replace("NAME", name),
-            Self::Login { .. } => format!("put a key that works where agents.{name}.key says"),
-            Self::Keyless { .. } => {
-                format!("name the place of a key: agents.{name}.key = {{env = \"…\"}}")
-            }
-            Self::Unreachable { .. } => {
-                format!("start the server, or mend agents.{name}.base_url")
-            }
-            Self::Credit { .. } => "give the account credit, or name another agent".to_owned(),
-            Self::NoModel { .. } => format!("name a model that it has in agents.{name}.model"),
-            Self::Limited { .. }
-            | Self::Silent { .. }
-            | Self::Broken { .. }
-            | Self::Down { .. } => {
-                "try again; if it stays, look at the server and at `base_url`".to_owned()
-            }
-            Self::Endless { .. } => {
-                format!("limit the answer: agents.{name}.max_answer = 8000 (tokens)")
-            }
-            Self::SecretInAnswer(variable) if variable != HIDDEN_KEY => {
-                format!("if it is no secret, start descent without {variable}")
-            }
-            Self::SecretInAnswer(_) => format!(
-                "use another server and another key; if agents.{name}.key is no secret, leave it out"
-            ),
-        }
-    }
-
-    fn broken(words: impl Into<String>) -> Self {
-        let words = words.into();
-        Self::Broken { words }
-    }
-
-    /// Something that is no model's server answered.
-    fn foreign(words: impl Into<String>) -> Self {
-        Self::Refused {
-            words: words.into(),
-            hint: "look at `base_url`: it is the address before /messages, /chat/completions or /responses"
-                .to_owned(),
-        }
+        self.hint.replace("agents.NAME", &format!("agents.{name}"))
     }
 }

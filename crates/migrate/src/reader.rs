@@ -29,9 +29,12 @@ pub(crate) struct Name {
     pub(crate) span: Span,
 }
 
-/// A value of a list, and its pointer.
+/// A value of a list or of a table, and its pointer.
 pub(crate) struct Element<'a> {
     pub(crate) at: String,
+    /// Its name in a table.
+    pub(crate) key: &'a str,
+    pub(crate) key_span: Span,
     pub(crate) node: &'a Node,
 }
 
@@ -41,17 +44,8 @@ impl<'a> Element<'a> {
     }
 }
 
-/// A key of a table with its value, and its pointer.
-pub(crate) struct Entry<'a> {
-    pub(crate) at: String,
-    pub(crate) member: &'a Member,
-}
-
-impl<'a> Entry<'a> {
-    pub(crate) fn open<'r>(&self, report: &'r mut Report) -> Option<Reader<'a, 'r>> {
-        Reader::open(&self.member.node, &self.at, report)
-    }
-}
+/// The object itself in the place of a key of it.
+pub(crate) const HERE: &str = "";
 
 impl<'a, 'r> Reader<'a, 'r> {
     /// `None`, with a fault, if it is no object.
@@ -75,7 +69,7 @@ impl<'a, 'r> Reader<'a, 'r> {
     }
 
     pub(crate) fn path(&self, key: &str) -> String {
-        doc::pointer_push(&self.at, key)
+        if key == HERE { self.at.clone() } else { doc::pointer_push(&self.at, key) }
     }
 
     pub(crate) fn span_of(&self, key: &str) -> Span {
@@ -124,6 +118,13 @@ impl<'a, 'r> Reader<'a, 'r> {
         Some(placed(node.span, Node::uint(count)))
     }
 
+    /// Hands on each object of a list.
+    pub(crate) fn each<'s>(&'s mut self, key: &'static str, mut to: impl FnMut(Reader<'a, '_>)) {
+        for element in self.elements(key) {
+            element.open(self.report).into_iter().for_each(&mut to);
+        }
+    }
+
     pub(crate) fn elements(&mut self, key: &'static str) -> Vec<Element<'a>> {
         let Some(node) = self.take(key) else {
             return Vec::new();
@@ -138,13 +139,15 @@ impl<'a, 'r> Reader<'a, 'r> {
         let at = self.path(key);
         let element = |(n, node): (usize, &'a Node)| Element {
             at: doc::pointer_push(&at, &n.to_string()),
+            key: "",
+            key_span: node.span,
             node,
         };
         items.iter().enumerate().map(element).collect()
     }
 
     /// The entries of a table; an empty list is an empty table.
-    pub(crate) fn entries(&mut self, key: &'static str) -> Vec<Entry<'a>> {
+    pub(crate) fn entries(&mut self, key: &'static str) -> Vec<Element<'a>> {
         let Some(node) = self.take(key) else {
             return Vec::new();
         };
@@ -153,14 +156,19 @@ impl<'a, 'r> Reader<'a, 'r> {
             self.object(key);
         }
         let at = self.path(key);
-        let entry = |member: &'a Member| Entry { at: doc::pointer_push(&at, &member.key), member };
+        let entry = |member: &'a Member| Element {
+            at: doc::pointer_push(&at, &member.key),
+            key: &member.key,
+            key_span: member.key_span,
+            node: &member.node,
+        };
         let members = node.as_object().unwrap_or_default().iter();
         members.map(entry).collect()
     }
 
     pub(crate) fn names(&mut self, key: &'static str) -> Vec<Name> {
         let mut names = Vec::new();
-        for Element { at, node } in self.elements(key) {
+        for Element { at, node, .. } in self.elements(key) {
             match node.as_str() {
                 Some(text) => names.push(Name { text: text.to_owned(), span: node.span }),
                 None => {
@@ -193,10 +201,6 @@ impl<'a, 'r> Reader<'a, 'r> {
         self.report.add(fate, &path, span, what);
     }
 
-    pub(crate) fn note_here(&mut self, fate: Fate, what: impl Into<String>) {
-        self.report.add(fate, &self.at, self.node.span, what);
-    }
-
     /// Keeps a member under `notes` as it is, with its place.
     pub(crate) fn keep(&mut self, key: &'static str, why: &str) {
         if let Some(node) = self.take(key) {
@@ -219,21 +223,11 @@ impl<'a, 'r> Reader<'a, 'r> {
         self.report.fault(rule, &path, span, message, hint);
     }
 
-    pub(crate) fn fault_here(
-        &mut self,
-        rule: &'static str,
-        message: impl ToString,
-        hint: Option<&str>,
-    ) {
-        let span = self.node.span;
-        self.report.fault(rule, &self.at, span, message, hint);
-    }
-
     /// Keeps all members that were not taken.
     pub(crate) fn finish(self) {
         for member in self.node.as_object().unwrap_or_default() {
             if !self.taken.contains(&member.key.as_str()) && !member.node.is_null() {
-                let path = self.path(&member.key);
+                let path = doc::pointer_push(&self.at, &member.key);
                 self.report.keep(&path, &member.node, "not known here");
             }
         }

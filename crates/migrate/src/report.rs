@@ -53,17 +53,10 @@ pub struct Item {
     pub what: String,
 }
 
-#[derive(Debug)]
-struct Remark {
-    fate: Fate,
-    from: String,
-    span: Span,
-    what: String,
-}
-
 #[derive(Debug, Default)]
 pub(crate) struct Report {
-    remarks: Vec<Remark>,
+    /// Without its line and column, which the span tells.
+    items: Vec<(Span, Item)>,
     faults: Vec<Fault>,
     /// Things without a place in the new state, by their old place.
     kept: Vec<(String, Node)>,
@@ -73,23 +66,24 @@ impl Report {
     /// The items by fate, and by the place in the old text.
     pub(crate) fn items(self, text: &str) -> Vec<Item> {
         let places = Places::new(text);
-        let item = |remark: Remark| {
-            let (line, column) = places.line_col(remark.span.start());
-            Item { fate: remark.fate, line, column, from: remark.from, what: remark.what }
-        };
-        let mut items: Vec<Item> = self.remarks.into_iter().map(item).collect();
+        let placed = self.items.into_iter().map(|(span, item)| {
+            let (line, column) = places.line_col(span.start());
+            Item { line, column, ..item }
+        });
+        let mut items: Vec<Item> = placed.collect();
         items.sort_by_key(|item| (item.fate, item.line, item.column));
         items
     }
 
     pub(crate) fn add(&mut self, fate: Fate, from: &str, span: Span, what: impl Into<String>) {
-        self.remarks.push(Remark { fate, from: from.to_owned(), span, what: what.into() });
+        let item = Item { fate, line: 0, column: 0, from: from.to_owned(), what: what.into() };
+        self.items.push((span, item));
     }
 
     /// Marks something that was reported as carried from there as changed after all.
     pub(crate) fn change(&mut self, from: &str, what: String) {
-        let remarks = self.remarks.iter_mut().rev();
-        let mut carried = remarks.filter(|one| one.from == from && one.fate == Fate::Carried);
+        let items = self.items.iter_mut().rev().map(|(_, item)| item);
+        let mut carried = items.filter(|one| one.from == from && one.fate == Fate::Carried);
         match carried.next() {
             Some(one) => (one.fate, one.what) = (Fate::Changed, what),
             None => self.add(Fate::Changed, from, Span::default(), what),

@@ -24,7 +24,7 @@ use graph::WorkGraph;
 
 use crate::{
     front_matter::{FrontMatter, HEADING},
-    reader::{Reader, placed, written},
+    reader::{HERE, Reader, placed, written},
     report::{Fate, Report},
 };
 
@@ -55,7 +55,7 @@ pub(crate) fn up(
     for key in ["objective", "atoms"] {
         if !old.has(key) {
             let message = format!("the section `{key}` is missing");
-            old.fault_here("missing-key", message, None);
+            old.fault_in(HERE, "missing-key", message, None);
         }
     }
     let objective = objective(&mut old, prompt, additions);
@@ -241,17 +241,11 @@ const COUNTERS: [(&str, &str); 5] = [
 /// Trail and corrections.
 fn history_read(old: &mut Reader<'_, '_>, graph: &WorkGraph) -> (Vec<Node>, Vec<Node>) {
     let mut trail = Vec::new();
-    for element in old.elements("trail") {
-        let entry = element.open(old.report);
-        let n = trail.len() as u64 + 1;
-        trail.extend(entry.and_then(|entry| trail_entry(entry, n, graph)));
-    }
+    old.each("trail", |entry| trail.extend(trail_entry(entry, trail.len() as u64 + 1, graph)));
     let mut corrections = Vec::new();
-    for element in old.elements("corrections") {
-        let id = format!("c{}", corrections.len() + 1);
-        let one = element.open(old.report);
-        corrections.extend(one.and_then(|one| correction(one, &id)));
-    }
+    old.each("corrections", |one| {
+        corrections.extend(correction(one, &format!("c{}", corrections.len() + 1)));
+    });
     (trail, corrections)
 }
 
@@ -277,7 +271,7 @@ fn trail_entry(mut old: Reader<'_, '_>, n: u64, graph: &WorkGraph) -> Option<Nod
     }
     to.some("reason", old.text("reason"));
     to.some("description", old.text("description"));
-    old.note_here(Fate::Carried, "/trail");
+    old.note(Fate::Carried, HERE, "/trail");
     Some(old.finish_as(to))
 }
 
@@ -302,7 +296,7 @@ fn correction(mut old: Reader<'_, '_>, id: &str) -> Option<Node> {
     to.put("description", or_empty(old.text("description")));
     to.put("trail_cleared", Node::bool(old.flag("trail_cleared")));
     to.text("by", "aot").put("changes", Node::array(Vec::new()));
-    old.note_here(Fate::Carried, "/corrections");
+    old.note(Fate::Carried, HERE, "/corrections");
     Some(old.finish_as(to))
 }
 

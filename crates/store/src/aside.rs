@@ -24,7 +24,6 @@ pub struct Aside {
 
 impl Store {
     /// Every sidecar of the state: what this program makes beside it, and whatever else lies there.
-    #[must_use]
     pub fn sidecars(&self) -> Vec<PathBuf> {
         self.place.sidecars()
     }

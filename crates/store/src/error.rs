@@ -118,7 +118,6 @@ impl StoreError {
     }
 
     /// Whether a person solves it by correcting the file's content.
-    #[must_use]
     pub fn is_about_content(&self) -> bool {
         matches!(
             self,
@@ -134,132 +133,100 @@ impl StoreError {
     }
 
     /// Whether there is no file under the state's name.
-    #[must_use]
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::NoState { .. } | Self::Vanished { .. })
     }
 
     /// The missing resource, if that is the cause.
     pub(super) fn lack(&self) -> Option<Lack> {
-        self.source_io().and_then(lack_of)
-    }
-
-    fn source_io(&self) -> Option<&io::Error> {
-        let (Self::Unreadable { source, .. }
-        | Self::ReadOnly { source, .. }
-        | Self::DiskFull { source, .. }
-        | Self::Io { source, .. }) = self
-        else {
-            return None;
-        };
-        Some(source)
+        match self {
+            Self::Unreadable { source, .. }
+            | Self::ReadOnly { source, .. }
+            | Self::DiskFull { source, .. }
+            | Self::Io { source, .. } => lack_of(source),
+            _ => None,
+        }
     }
 
     /// One line for each fault, with its place.
-    #[must_use]
     pub fn details(&self) -> Vec<String> {
-        let Self::Invalid { path, faults } = self else {
-            return Vec::new();
-        };
-        let lines = faults.iter().map(|at| format!("{}:{at}", path.display()));
-        lines.collect()
+        match self {
+            Self::Invalid { path, faults } => lines(path, faults),
+            _ => Vec::new(),
+        }
     }
 
     /// The stable code, the exit code by the contract (§12), and the next thing for a person to do.
     pub fn facts(&self) -> (&'static str, u8, &'static str) {
+        let (code, exit) = match self {
+            Self::NoState { .. } | Self::NotAgreed { .. } => ("E-NO-STATE", exit::NOT_ALIGNED),
+            Self::IsDirectory { .. }
+            | Self::Link { .. }
+            | Self::LinkToNothing { .. }
+            | Self::Empty { .. }
+            | Self::Invalid { .. }
+            | Self::Exists { .. } => ("E-STATE-INVALID", exit::INVALID),
+            Self::TooLarge { .. } => ("E-STATE-TOO-LARGE", exit::INVALID),
+            Self::Newer { .. } | Self::Older { .. } => ("E-VERSION", exit::INVALID),
+            Self::NotNext { .. } => ("E-BUG", exit::BUG),
+            Self::Vanished { .. }
+            | Self::Moved { .. }
+            | Self::Unreadable { .. }
+            | Self::Sidecar { .. } => ("E-STATE-PLACE", exit::IO),
+            Self::ReadOnly { .. } | Self::DiskFull { .. } | Self::FileLimit { .. } => {
+                ("E-MACHINE", exit::IO)
+            }
+            Self::Io { .. } => ("E-IO", exit::IO),
+            Self::LeaseHeld { .. } => ("E-LEASE-HELD", exit::LEASE),
+            Self::LockTimeout { .. } | Self::Restless { .. } => ("E-BUSY", exit::LEASE),
+        };
+        (code, exit, self.hint())
+    }
+
+    fn hint(&self) -> &'static str {
         match self {
-            Self::NoState { has_journal: true, .. } => (
-                "E-NO-STATE",
-                exit::NOT_ALIGNED,
-                "`descent log --bytes` prints the newest commit that is kept: put that back, or begin anew with `descent align`",
-            ),
-            Self::NoState { .. } => {
-                ("E-NO-STATE", exit::NOT_ALIGNED, "make one with `descent align`")
+            Self::NoState { has_journal: true, .. } => {
+                "`descent log --bytes` prints the newest commit that is kept: put that back, or begin anew with `descent align`"
             }
-            Self::NotAgreed { .. } => ("E-NO-STATE", exit::NOT_ALIGNED, "descent run"),
-            Self::IsDirectory { .. } => {
-                ("E-STATE-INVALID", exit::INVALID, "name a file with `--state`")
+            Self::NoState { .. } => "make one with `descent align`",
+            Self::NotAgreed { .. } => "descent run",
+            Self::IsDirectory { .. } => "name a file with `--state`",
+            Self::Link { .. } => {
+                "put the file itself back; or end the loop first: the next start follows the link"
             }
-            Self::Link { .. } => (
-                "E-STATE-INVALID",
-                exit::INVALID,
-                "put the file itself back; or end the loop first: the next start follows the link",
-            ),
-            Self::LinkToNothing { .. } => (
-                "E-STATE-INVALID",
-                exit::INVALID,
-                "put back what it leads to, or mount its disk; or remove the link, and align anew",
-            ),
-            Self::Empty { .. } => (
-                "E-STATE-INVALID",
-                exit::INVALID,
-                "`descent log --bytes` prints the newest commit that is kept: put that back, or remove the file",
-            ),
-            Self::Invalid { .. } => (
-                "E-STATE-INVALID",
-                exit::INVALID,
-                "fix the places named; nothing is written until then",
-            ),
-            Self::Exists { .. } => (
-                "E-STATE-INVALID",
-                exit::INVALID,
-                "look at it with `descent status`; `descent align --force` archives it, `--state` names another",
-            ),
-            Self::TooLarge { .. } => (
-                "E-STATE-TOO-LARGE",
-                exit::INVALID,
-                "nothing was written; make room with `descent edit`: shorten or remove what is large",
-            ),
-            Self::Newer { .. } => (
-                "E-VERSION",
-                exit::INVALID,
-                "use a newer descent; `descent status` shows what this one understands",
-            ),
-            Self::Older { .. } => ("E-VERSION", exit::INVALID, BEGIN_ANEW),
-            Self::NotNext { .. } => {
-                ("E-BUG", exit::BUG, "this is a bug of descent: please report it")
+            Self::LinkToNothing { .. } => {
+                "put back what it leads to, or mount its disk; or remove the link, and align anew"
             }
-            Self::Vanished { .. } => {
-                ("E-STATE-PLACE", exit::IO, "put the file back, or start anew with `descent align`")
+            Self::Empty { .. } => {
+                "`descent log --bytes` prints the newest commit that is kept: put that back, or remove the file"
             }
-            Self::Moved { .. } => (
-                "E-STATE-PLACE",
-                exit::IO,
-                "put the directory back, or start again: what was committed lies in the one that was moved",
-            ),
-            Self::Unreadable { .. } => {
-                ("E-STATE-PLACE", exit::IO, "look at the file's owner, its mode and the disk")
+            Self::Invalid { .. } => "fix the places named; nothing is written until then",
+            Self::Exists { .. } => {
+                "look at it with `descent status`; `descent align --force` archives it, `--state` names another"
             }
-            Self::Sidecar { .. } => (
-                "E-STATE-PLACE",
-                exit::IO,
-                "nothing was written through it; remove or move it, then retry",
-            ),
-            Self::ReadOnly { .. } => {
-                ("E-MACHINE", exit::IO, "make the directory of the state file writable")
+            Self::TooLarge { .. } => {
+                "nothing was written; make room with `descent edit`: shorten or remove what is large"
             }
-            Self::DiskFull { .. } => {
-                ("E-MACHINE", exit::IO, "free some space; the state is as it was")
+            Self::Newer { .. } => {
+                "use a newer descent; `descent status` shows what this one understands"
             }
-            Self::FileLimit { .. } => (
-                "E-MACHINE",
-                exit::IO,
-                "raise the limit of this shell (`ulimit -f unlimited`); the state is as it was",
-            ),
-            Self::Io { .. } => {
-                ("E-IO", exit::IO, "look at the disk; the state is whole, old or new")
+            Self::Older { .. } => BEGIN_ANEW,
+            Self::NotNext { .. } => "this is a bug of descent: please report it",
+            Self::Vanished { .. } => "put the file back, or start anew with `descent align`",
+            Self::Moved { .. } => {
+                "put the directory back, or start again: what was committed lies in the one that was moved"
             }
-            Self::LeaseHeld { .. } => (
-                "E-LEASE-HELD",
-                exit::LEASE,
-                "look with `descent status`, end it with `descent stop`",
-            ),
-            Self::LockTimeout { .. } => {
-                ("E-BUSY", exit::LEASE, "try again; a process that holds it may be suspended")
+            Self::Unreadable { .. } => "look at the file's owner, its mode and the disk",
+            Self::Sidecar { .. } => "nothing was written through it; remove or move it, then retry",
+            Self::ReadOnly { .. } => "make the directory of the state file writable",
+            Self::DiskFull { .. } => "free some space; the state is as it was",
+            Self::FileLimit { .. } => {
+                "raise the limit of this shell (`ulimit -f unlimited`); the state is as it was"
             }
-            Self::Restless { .. } => {
-                ("E-BUSY", exit::LEASE, "let the other program that writes the file come to rest")
-            }
+            Self::Io { .. } => "look at the disk; the state is whole, old or new",
+            Self::LeaseHeld { .. } => "look with `descent status`, end it with `descent stop`",
+            Self::LockTimeout { .. } => "try again; a process that holds it may be suspended",
+            Self::Restless { .. } => "let the other program that writes the file come to rest",
         }
     }
 }
@@ -271,6 +238,11 @@ impl From<StoreError> for Failure {
         let failure = Failure::new(code, exit, &error, hint);
         failure.with(details).lacking(lack)
     }
+}
+
+/// One line for each of these faults of that file.
+pub(super) fn lines(path: &Path, faults: &[PlacedFault]) -> Vec<String> {
+    faults.iter().map(|at| format!("{}:{at}", path.display())).collect()
 }
 
 /// A number of faults, in words.

@@ -66,7 +66,6 @@ pub struct EvidenceKeeper<'a> {
 
 impl EvidenceKeeper<'_> {
     /// See [`EvidenceStore::keep`].
-    #[must_use]
     pub fn keep(&self, bytes: &[u8]) -> Option<SideFile> {
         self.store.keep(bytes, || self.state.side_files())
     }
@@ -86,7 +85,6 @@ impl fmt::Debug for EvidenceStore {
 }
 
 impl EvidenceStore {
-    #[must_use]
     pub fn of(place: &StatePlace, tell: Warn) -> Self {
         Self {
             dir: place.evidence(),
@@ -172,7 +170,6 @@ impl EvidenceStore {
 }
 
 /// The path of a side file of that state, if it is there and complete.
-#[must_use]
 pub fn find(place: &StatePlace, one: &SideFile) -> Option<PathBuf> {
     let path = path_in(&place.evidence(), &one.digest)?;
     is_whole(&path, one).then_some(path)

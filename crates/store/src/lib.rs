@@ -117,7 +117,6 @@ pub struct CommitContent {
 }
 
 impl Store {
-    #[must_use]
     pub fn open(place: StatePlace) -> Self {
         let disk = RealDisk::in_dir(place.parent());
         Self::new(place, Box::new(disk))
@@ -141,7 +140,6 @@ impl Store {
         }
     }
 
-    #[must_use]
     pub fn place(&self) -> &StatePlace {
         &self.place
     }
@@ -160,7 +158,6 @@ impl Store {
     }
 
     /// Owner and mode of the very file whose bytes `read` returned last.
-    #[must_use]
     pub fn hand(&self) -> Option<Hand> {
         self.hand
     }
@@ -261,7 +258,6 @@ impl Store {
     }
 
     /// Whether nothing has the state's name.
-    #[must_use]
     pub fn is_gone(&self) -> bool {
         self.place.state.symlink_metadata().is_err()
     }
@@ -296,7 +292,6 @@ impl Store {
     }
 
     /// The commits of the past, as far as they are kept.
-    #[must_use]
     pub fn history(&self) -> History {
         self.journal.history()
     }

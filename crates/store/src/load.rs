@@ -26,7 +26,7 @@ use descent_core::{
 use super::{
     Store, StoreError,
     disk::{self, DirectoryCheck, FileBytes, OpenFile, dangling},
-    error::PlacedFault,
+    error::{PlacedFault, lines},
     locks,
     swap::{self, Writer},
 };
@@ -59,36 +59,30 @@ impl LoadedState {
         Self { state, text, is_foreign: false, remarks: OnceLock::new(), carried: OnceLock::new() }
     }
 
-    #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    #[must_use]
     pub fn bytes(&self) -> &[u8] {
         self.text.as_bytes()
     }
 
     /// Everything in it that can execute or decide, and what agents are told.
-    #[must_use]
     pub fn carried(&self) -> &TrustList {
         self.carried.get_or_init(|| TrustList::of_state(&self.state))
     }
 
     /// Whether it is the same content as another.
-    #[must_use]
     pub fn is(&self, other: &Self) -> bool {
         std::ptr::eq(self, other) || self.text() == other.text()
     }
 
     /// Unknown keys and similar faults, which do not make the state unusable.
-    #[must_use]
     pub fn warnings(&self) -> &[Fault] {
         &self.remarks().warnings
     }
 
     /// The faults that the start gate still demands to be mended.
-    #[must_use]
     pub fn gate(&self) -> &[Fault] {
         &self.remarks().gate
     }
@@ -106,22 +100,20 @@ impl LoadedState {
 impl LoadedState {
     /// Values that a run would have to decide by and does not understand, one line each. A newer
     /// version counts too, since its keys may decide.
-    #[must_use]
     pub fn not_understood(&self, path: &Path) -> Vec<String> {
         let deciding: Vec<Fault> = deciding(self.warnings()).cloned().collect();
         let values = show_faults(path, self.bytes(), &deciding);
-        let found = self.state.version;
-        let at = path.display();
-        let newer = (found > VERSION).then(|| {
+        let (at, found) = (path.display(), self.state.version);
+        let words = || {
             format!(
                 "{at}: /version: the file has version {found}, and this descent knows {VERSION}"
             )
-        });
+        };
+        let newer = (found > VERSION).then(words);
         newer.into_iter().chain(values).collect()
     }
 
     /// The demands of the start gate, one line each.
-    #[must_use]
     pub fn missing(&self, path: &Path) -> Vec<String> {
         show_faults(path, self.bytes(), self.gate())
     }
@@ -129,7 +121,7 @@ impl LoadedState {
 
 /// Reads untrusted bytes. It also returns the records as text, which the seal was computed from.
 pub(super) fn read(path: &Path, bytes: Vec<u8>) -> Result<(LoadedState, StateText), StoreError> {
-    read_decoded(path, bytes, decode, &|| None)
+    read_over(path, bytes, &|| None)
 }
 
 /// The same where an earlier commit may be kept: a file without `internal` gets that of the newest one.
@@ -153,16 +145,14 @@ fn read_decoded(
     kept: &dyn Fn() -> Option<Arc<State>>,
 ) -> Result<(LoadedState, StateText), StoreError> {
     if bytes.is_empty() {
-        let path = path.to_owned();
-        return Err(StoreError::Empty { path });
+        return Err(StoreError::Empty { path: path.to_owned() });
     }
     let mut decoded = decode(&bytes);
     if decoded.lacks_internal() {
         match kept() {
             Some(kept) => decoded = decode_without_internal(&bytes, &kept),
             None if decoded.is_first_agreement() => {
-                let path = path.to_owned();
-                return Err(StoreError::NotAgreed { path });
+                return Err(StoreError::NotAgreed { path: path.to_owned() });
             }
             None => {}
         }
@@ -173,7 +163,8 @@ fn read_decoded(
     let text = String::from_utf8(bytes).map(Arc::new);
     let (Some(state), Some(root), Ok(text), None) = (decoded.state, decoded.root, text, &refused)
     else {
-        return Err(refused.unwrap_or_else(|| unreadable(path)));
+        let (path, faults) = (path.to_owned(), Vec::new());
+        return Err(refused.unwrap_or(StoreError::Invalid { path, faults }));
     };
     let remarks = Remarks { gate: validate::gate(&state, &root), warnings: decoded.warnings };
     // The tree is as large as everything else together, and is no longer needed.
@@ -201,7 +192,6 @@ pub fn check_rules(decoded: &mut Decoding) {
 }
 
 /// The faults that leave a state usable: demands of the start gate, and schemas that cannot be used.
-#[must_use]
 pub fn faults_in_use(decoded: &Decoding) -> Vec<Fault> {
     let (Some(state), Some(root)) = (&decoded.state, &decoded.root) else {
         return Vec::new();
@@ -222,20 +212,16 @@ fn refusal(path: &Path, bytes: &[u8], decoded: &Decoding) -> Option<StoreError> 
 }
 
 /// The patterns that do not compile, for readers of a plan.
-#[must_use]
 pub fn pattern_faults(patterns: &[Pattern]) -> Vec<Fault> {
     patterns.iter().filter_map(bad_pattern).collect()
 }
 
-fn unreadable(path: &Path) -> StoreError {
-    let path = path.to_owned();
-    let faults = Vec::new();
-    StoreError::Invalid { path, faults }
-}
-
 fn bad_pattern(pattern: &Pattern) -> Option<Fault> {
     let (rule, message) = match pattern.kind {
-        PatternKind::Glob => ("bad-glob", bad_glob(&pattern.text)?),
+        PatternKind::Glob => {
+            let error = globset::Glob::new(&pattern.text).err()?;
+            ("bad-glob", format!("not a glob: {}", error.kind()))
+        }
         PatternKind::Regex => ("bad-regex", bad_regex(&pattern.text, None)?),
         PatternKind::Schema => (BAD_SCHEMA, Shape::fault(&pattern.text)?),
         PatternKind::RegexWithGroup => ("bad-regex", bad_regex(&pattern.text, Some(1))?),
@@ -243,27 +229,20 @@ fn bad_pattern(pattern: &Pattern) -> Option<Fault> {
     Some(Fault { span: pattern.span, pointer: pattern.pointer.clone(), rule, message, hint: None })
 }
 
-fn bad_glob(text: &str) -> Option<String> {
-    let error = globset::Glob::new(text).err()?;
-    Some(format!("not a glob: {}", error.kind()))
-}
-
 fn bad_regex(text: &str, groups: Option<usize>) -> Option<String> {
     match regex::Regex::new(text) {
-        Err(error) => Some(format!("not a regular expression: {}", last_line(&error))),
+        Err(error) => {
+            // It draws the pattern above its words.
+            let drawn = error.to_string();
+            let words = drawn.lines().last().unwrap_or_default().trim_start_matches("error: ");
+            Some(format!("not a regular expression: {words}"))
+        }
         Ok(regex) => {
             let found = regex.captures_len() - 1;
             let wanted = groups.filter(|wanted| *wanted != found)?;
             Some(format!("needs exactly {wanted} group, has {found}"))
         }
     }
-}
-
-/// The words of an error that draws the pattern above them.
-fn last_line(error: &regex::Error) -> String {
-    let text = error.to_string();
-    let line = text.lines().last().unwrap_or_default();
-    line.trim_start_matches("error: ").to_owned()
 }
 
 /// The bytes of a file that may be a state or a plan.
@@ -287,7 +266,6 @@ pub fn read_bytes(path: &Path) -> Result<Vec<u8>, StoreError> {
 }
 
 /// Faults with their places, sorted by place.
-#[must_use]
 pub fn place_faults(bytes: &[u8], faults: &[Fault]) -> Vec<PlacedFault> {
     let places = Places::new(&readable(bytes));
     let place = |fault: &Fault| {
@@ -301,10 +279,8 @@ pub fn place_faults(bytes: &[u8], faults: &[Fault]) -> Vec<PlacedFault> {
 }
 
 /// One line each: `path:line:col: /json/pointer: what is wrong (hint)`, sorted by place.
-#[must_use]
 pub fn show_faults(path: &Path, bytes: &[u8], faults: &[Fault]) -> Vec<String> {
-    let line = |at: &PlacedFault| format!("{}:{at}", path.display());
-    place_faults(bytes, faults).iter().map(line).collect()
+    lines(path, &place_faults(bytes, faults))
 }
 
 // How the store learns what its file holds: read whole, read at rest, or presumed.
@@ -351,8 +327,7 @@ impl Store {
             DirectoryCheck::Same => self.disk.open(&self.place.state),
             DirectoryCheck::Gone => Err(io::ErrorKind::NotFound.into()),
             DirectoryCheck::Other => {
-                let path = self.names.dir().to_owned();
-                return Err(StoreError::Moved { path });
+                return Err(StoreError::Moved { path: self.names.dir().to_owned() });
             }
         }
         .map_err(|error| self.cannot_read(error))
@@ -379,8 +354,7 @@ impl Store {
 
     /// The failure if the commit lock does not become free.
     pub fn lock_timeout(&self) -> StoreError {
-        let path = self.place.commit_lock();
-        StoreError::LockTimeout { path }
+        StoreError::LockTimeout { path: self.place.commit_lock() }
     }
 
     /// The stamp of the file as long as nobody saves over it or into it, if the last commit published one.

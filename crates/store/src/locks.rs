@@ -84,7 +84,6 @@ impl Store {
     }
 
     /// Whether a loop holds the lease.
-    #[must_use]
     pub fn is_live(&self) -> bool {
         self.held_lease_dir().is_some()
     }
@@ -100,19 +99,16 @@ impl Store {
     }
 
     /// Whether a process that asked for a redirect lives.
-    #[must_use]
     pub fn is_redirect_asked(&self) -> bool {
         is_locked(&self.place.redirect_lock())
     }
 
     /// The line that the holder of the lease wrote about itself.
-    #[must_use]
     pub fn holder(&self) -> Option<String> {
         self.held_lease_dir().and_then(holder)
     }
 
     /// The run whose loop holds the lease, if it says so.
-    #[must_use]
     pub fn live_run(&self) -> Option<RunId> {
         self.held_lease_dir().and_then(run_of_holder)
     }

@@ -16,7 +16,6 @@ impl Store {
     /// serial. If a commit could not be made durable, its serial may occur twice with different
     /// contents. So a commit with another seal is not the base. An unmodified commit saved again is
     /// its own base.
-    #[must_use]
     pub fn base(&self, edited: &State) -> Option<Arc<State>> {
         let seal = edited.seal.as_ref();
         if seal.is_some_and(|seal| *seal == StateText::of(edited).seal(edited)) {
@@ -71,7 +70,6 @@ impl Store {
 
     /// The newest commit of the lineage that was read last: in memory, in the journal, or beside
     /// the file. It may be newer than the base of the edit that has the name now.
-    #[must_use]
     pub fn newest(&self) -> Option<Arc<State>> {
         let lineage = &self.cached.as_ref()?.state.lineage;
         // The last commit that this process made or saw is mostly the newest: then no old state is

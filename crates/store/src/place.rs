@@ -34,7 +34,6 @@ pub struct StatePlace {
 impl StatePlace {
     /// The named file, whether it exists or not; without a name, the file of the nearest directory
     /// upwards, in the working tree that `start` is in.
-    #[must_use]
     pub fn find(start: &Path, explicit: Option<&Path>) -> Option<Self> {
         let start = start.canonicalize().unwrap_or_else(|_| start.to_owned());
         if let Some(file) = explicit {
@@ -45,7 +44,6 @@ impl StatePlace {
     }
 
     /// The nearest project above that has a state, beyond the working tree that `start` is in: it is another's affair.
-    #[must_use]
     pub fn project_beyond(start: &Path) -> Option<PathBuf> {
         let start = start.canonicalize().ok()?;
         let beyond = start.ancestors().skip(files::upwards(&start).count());
@@ -57,17 +55,13 @@ impl StatePlace {
     pub fn create(project: &Path, explicit: Option<&Path>) -> Result<Self, StoreError> {
         let project =
             project.canonicalize().map_err(|error| StoreError::io("find", project, error))?;
-        let place = match explicit {
-            Some(file) => Self::named(&project.join(file)),
-            None => Self::of_project(&project),
-        };
+        let place = Self::at(&project, explicit.map(|file| project.join(file)).as_deref());
         place.make_dir()?;
         // The project folder may be a link: the same file has one place for everybody.
         Ok(Self::of_file(&place.state, place.project))
     }
 
     /// The place that the state of a project would have; nothing is made.
-    #[must_use]
     pub fn at(project: &Path, explicit: Option<&Path>) -> Self {
         match explicit {
             Some(file) => Self::named(&project.join(file)),
@@ -76,24 +70,19 @@ impl StatePlace {
     }
 
     /// Whether commands find this state in the project by themselves.
-    #[must_use]
     pub fn is_usual(&self) -> bool {
-        self.state == self.project.join(DIR).join(FILE)
+        self.state == self.usual_path()[1]
     }
 
     /// The directory and the file by which commands find a state in the project.
-    #[must_use]
     pub fn usual_path(&self) -> [PathBuf; 2] {
         let dir = self.project.join(DIR);
         [dir.clone(), dir.join(FILE)]
     }
 
     /// The project whose usual place the state file is in, after all links.
-    #[must_use]
     pub fn project_of_state(&self) -> Option<&Path> {
-        let parent = self.parent();
-        let is_usual = parent.file_name().is_some_and(|name| name == DIR);
-        is_usual.then(|| parent.parent()).flatten()
+        self.parent().parent().filter(|_| self.parent().ends_with(DIR))
     }
 
     /// Fails if a file already has the name of the state.
@@ -108,13 +97,11 @@ impl StatePlace {
     }
 
     /// The directory of the files of attempts, one directory each.
-    #[must_use]
     pub fn attempts(&self) -> PathBuf {
         self.dir.join("attempts")
     }
 
     /// The schema of the state, for editors.
-    #[must_use]
     pub fn schema(&self) -> PathBuf {
         self.own().join(SCHEMA)
     }
@@ -127,20 +114,17 @@ impl StatePlace {
     }
 
     /// The directory of long evidence, one file for each content.
-    #[must_use]
     pub fn evidence(&self) -> PathBuf {
         self.dir.join("evidence")
     }
 
     /// The directory of the logs of detached runs.
-    #[must_use]
     pub fn logs(&self) -> PathBuf {
         self.dir.join("log")
     }
 
     /// The mark of processes that belong to this state file and to no copy of it: an inode is not
     /// copied.
-    #[must_use]
     pub fn mark(&self) -> String {
         use std::os::unix::fs::MetadataExt;
         let meta = std::fs::metadata(&self.dir);
@@ -151,16 +135,13 @@ impl StatePlace {
     }
 
     /// Owner and mode of the directory that is the state's own; `None` if it does not exist.
-    #[must_use]
     pub fn hand(&self) -> Option<Hand> {
         use std::os::unix::fs::MetadataExt;
         let meta = std::fs::metadata(self.own()).ok()?;
-        let (uid, mode) = (meta.uid(), meta.mode());
-        Some(Hand { uid, mode })
+        Some(Hand { uid: meta.uid(), mode: meta.mode() })
     }
 
     /// The directory of the lineages' repositories, one directory each.
-    #[must_use]
     pub fn repositories(&self) -> PathBuf {
         self.dir.join("repository")
     }
@@ -188,10 +169,8 @@ impl StatePlace {
     }
 
     /// The directory in which nothing is a person's but the state: the usual one, else that of the sidecars.
-    #[must_use]
     pub fn own(&self) -> &Path {
-        let is_own = self.parent().file_name().is_some_and(|name| name == DIR);
-        if is_own { self.parent() } else { &self.dir }
+        if self.parent().ends_with(DIR) { self.parent() } else { &self.dir }
     }
 
     pub(super) fn make_dir(&self) -> Result<(), StoreError> {
@@ -235,8 +214,7 @@ impl StatePlace {
 
     fn named(file: &Path) -> Self {
         let parent = file.parent().unwrap_or(Path::new("/"));
-        let is_usual = parent.file_name().is_some_and(|name| name == DIR);
-        let project = if is_usual { parent.parent() } else { None };
+        let project = parent.parent().filter(|_| parent.ends_with(DIR));
         Self::of_file(file, project.unwrap_or(parent).to_owned())
     }
 

@@ -15,8 +15,7 @@ use super::{
 use descent_system::files;
 
 /// How well a commit and a save at the same instant get along here, the best first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
     Full,
     NoLease,
@@ -25,35 +24,26 @@ pub enum Mode {
 }
 
 impl Mode {
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Full => "full",
-            Self::NoLease => "no-lease",
-            Self::NoExchange => "no-exchange",
-            Self::RenameOnly => "rename-only",
-        }
-    }
-
-    #[must_use]
     pub fn is_degraded(self) -> bool {
         self != Self::Full
     }
 
-    /// The consequence for whoever edits the state file by hand.
-    #[must_use]
-    pub fn meaning(self) -> &'static str {
+    /// Its name, and the consequence for whoever edits the state file by hand.
+    pub fn words(self) -> [&'static str; 2] {
         match self {
-            Self::Full => "no save is lost, whenever and however an editor makes it",
-            Self::NoLease => {
-                "no read leases: a save in place that takes longer than 2 s, begun before a commit, can be lost"
-            }
-            Self::NoExchange => {
-                "no exchange of names: a save by rename within microseconds of a commit can be lost"
-            }
-            Self::RenameOnly => {
-                "neither exchange of names nor hard links: a save within milliseconds of a commit can be lost"
-            }
+            Self::Full => ["full", "no save is lost, whenever and however an editor makes it"],
+            Self::NoLease => [
+                "no-lease",
+                "no read leases: a save in place that takes longer than 2 s, begun before a commit, can be lost",
+            ],
+            Self::NoExchange => [
+                "no-exchange",
+                "no exchange of names: a save by rename within microseconds of a commit can be lost",
+            ],
+            Self::RenameOnly => [
+                "rename-only",
+                "neither exchange of names nor hard links: a save within milliseconds of a commit can be lost",
+            ],
         }
     }
 }

@@ -67,7 +67,6 @@ impl Store {
     }
 
     /// Saves of a person that could not be adopted, kept beside the state file.
-    #[must_use]
     pub fn rescued(&self) -> Vec<PathBuf> {
         let prefix = format!("{}.rescued-", self.place.file_name());
         self.disk.list(self.names.dir(), &prefix).unwrap_or_default()

@@ -38,7 +38,7 @@ mod tests;
 mod trees;
 
 pub use apply::ApplyOutcome;
-pub use candidate_commit::{AttemptTree, Candidate, LandingSpec, LaySpec, Merge};
+pub use candidate_commit::{AttemptTree, Candidate, LandingSpec, LaySpec};
 pub use checkout::Leftovers;
 pub use diff::Change;
 pub use diff::{BranchOutcome, FileLines};

@@ -98,6 +98,10 @@ impl WorkDir {
     fn ready(path: PathBuf) -> Self {
         Self { path, is_new: false, is_reused: false, mark: None }
     }
+
+    fn cold(path: PathBuf) -> Self {
+        Self { is_new: true, ..Self::ready(path) }
+    }
 }
 
 /// The rebuilt head, its commits, and the atoms whose commits were dropped.
@@ -315,8 +319,8 @@ pub enum MissingPlace {
 
 impl Worktrees {
     fn missing(&self) -> Option<MissingPlace> {
-        if !places::is_noted(self.cache()) {
-            return Some(MissingPlace::Cache(self.cache().to_owned()));
+        if !places::is_noted(&self.cache) {
+            return Some(MissingPlace::Cache(self.cache.clone()));
         }
         let git_dir = self.repository()?.common_dir();
         let is_there = git_dir.join("objects").is_dir();

@@ -154,13 +154,9 @@ pub(super) fn own_dir(tree: &Path, inside: &Path) -> Result<PathBuf> {
 /// The directory with the trees for checks of one lineage and project. Nobody can guess its name, and it is apart from
 /// the trees of attempts. It serves the same project as `place`.
 pub(super) fn checks_of(cache: &Path, place: &Path, lineage: &Lineage) -> Result<PathBuf> {
-    let (lineage, served) = (name(lineage.as_str()), noted(place));
-    let mut found = all_checks(cache);
-    found.retain(|dir| {
-        lineage_of_checks(dir).is_some_and(|found| found == lineage) && noted(dir) == served
-    });
-    found.sort();
-    if let Some(dir) = found.into_iter().next() {
+    let served = noted(place);
+    let found = all_checks(cache, lineage).into_iter().filter(|dir| noted(dir) == served);
+    if let Some(dir) = found.min() {
         return Ok(dir);
     }
     let above = cache.join(CHECKS);
@@ -170,7 +166,7 @@ pub(super) fn checks_of(cache: &Path, place: &Path, lineage: &Lineage) -> Result
     let (project, state) = served;
     let write = || {
         note(&dir, &project.unwrap_or_default(), &state.unwrap_or_default())?;
-        files::write_anew(&dir.join(LINEAGE), lineage.as_bytes())
+        files::write_anew(&dir.join(LINEAGE), name(lineage.as_str()).as_bytes())
     };
     write().map_err(WorkspaceError::io(&dir))?;
     Ok(dir)
@@ -183,21 +179,17 @@ pub(super) fn lineage_of_checks(dir: &Path) -> Option<String> {
 
 /// The directories of the lineage whose project is gone.
 pub(super) fn abandoned_checks(cache: &Path, lineage: &Lineage) -> Vec<PathBuf> {
-    let lineage = name(lineage.as_str());
-    let mut all = all_checks(cache);
-    all.retain(|dir| {
-        lineage_of_checks(dir).is_some_and(|found| found == lineage) && is_abandoned(dir)
-    });
-    all
+    all_checks(cache, lineage).into_iter().filter(|dir| is_abandoned(dir)).collect()
 }
 
 const CHECKS: &str = "checks";
 /// Each is one of 62 characters.
 const RANDOM_CHARS: usize = 22;
 
-fn all_checks(cache: &Path) -> Vec<PathBuf> {
+fn all_checks(cache: &Path, lineage: &Lineage) -> Vec<PathBuf> {
+    let lineage = Some(name(lineage.as_str()));
     let mut all = files::entries(&cache.join(CHECKS));
-    all.retain(|dir| files::plain_dir(dir).is_ok());
+    all.retain(|dir| files::plain_dir(dir).is_ok() && lineage_of_checks(dir) == lineage);
     all
 }
 
@@ -209,13 +201,10 @@ pub(super) fn abandoned(place: &Path) -> Vec<PathBuf> {
 }
 
 fn is_abandoned(place: &Path) -> bool {
-    let project = files::read(&place.join(NAME), NOTE_BYTES_MAX);
-    project.is_ok_and(|project| is_gone(&project))
-}
-
-fn is_gone(project: &[u8]) -> bool {
-    let looked = Path::new(OsStr::from_bytes(project)).symlink_metadata();
-    looked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    files::read(&place.join(NAME), NOTE_BYTES_MAX).is_ok_and(|project| {
+        let looked = Path::new(OsStr::from_bytes(&project)).symlink_metadata();
+        looked.is_err_and(|error| error.kind() == io::ErrorKind::NotFound)
+    })
 }
 
 pub(super) fn real_project(at: &StatePlace) -> Result<PathBuf> {

@@ -33,14 +33,6 @@ use descent_system::clock::{self, Stopwatch};
 /// Bytes of standard output that are kept for a search; longer output matches nothing.
 const STDOUT_BYTES_MAX: usize = 16 << 20;
 
-/// One command to measure.
-struct CommandMeasure<'a> {
-    command: &'a str,
-    timeout: Option<&'a DurationText>,
-    pattern: Option<&'a str>,
-    number: Option<&'a str>,
-}
-
 /// The setting in which leaves are measured.
 #[derive(Debug)]
 pub struct MeasureContext<'a> {
@@ -61,47 +53,47 @@ pub struct MeasureContext<'a> {
 pub async fn measure(leaf: &Leaf, bench: &MeasureContext<'_>) -> Option<Measurement> {
     match leaf {
         Leaf::Command(CommandLeaf { command, timeout, stdout_matches, number, .. }) => {
-            let asked = CommandMeasure {
-                command,
-                timeout: timeout.as_ref(),
-                pattern: stdout_matches.as_deref(),
-                number: number.as_ref().map(|rule| rule.pattern.as_str()),
-            };
-            bench.command(leaf, asked).await
+            let number = number.as_ref().map(|rule| rule.pattern.as_str());
+            let patterns = [stdout_matches.as_deref(), number];
+            bench.command(leaf, command, timeout.as_ref(), patterns).await
         }
         Leaf::NotCommand(NotCommandLeaf { command, timeout, .. }) => {
-            let asked =
-                CommandMeasure { command, timeout: timeout.as_ref(), pattern: None, number: None };
-            bench.command(leaf, asked).await
+            bench.command(leaf, command, timeout.as_ref(), [None; 2]).await
         }
         Leaf::File(_) | Leaf::NotFile(_) => bench.files(leaf.clone()).await,
         Leaf::Quality { .. } | Leaf::Assertion { .. } | Leaf::Newer(_) => {
-            Some(unmeasured("no machine decides this", ""))
+            Some(unmeasured("no machine decides this"))
         }
     }
 }
 
 /// For a command that did not run, and for files that cannot be judged.
-fn unmeasured(why: impl Into<String>, excerpt: &str) -> Measurement {
+fn unmeasured(why: impl Into<String>) -> Measurement {
     let how = CommandEnd::NotRun(why.into());
     let what = MeasurementKind::Command { how, matched: None, number: None };
-    Measurement { what, duration_ms: 0, excerpt: excerpt.to_owned(), whole: None }
+    Measurement { what, duration_ms: 0, excerpt: String::new(), whole: None }
 }
 
 impl MeasureContext<'_> {
-    async fn command(&self, leaf: &Leaf, asked: CommandMeasure<'_>) -> Option<Measurement> {
-        let compiled = (asked.pattern.map(Pattern::new).transpose())
-            .and_then(|pattern| Ok((pattern, asked.number.map(Pattern::new).transpose()?)));
+    /// `patterns` are what is to be matched, and a number to be found.
+    async fn command(
+        &self,
+        leaf: &Leaf,
+        command: &str,
+        timeout: Option<&DurationText>,
+        patterns: [Option<&str>; 2],
+    ) -> Option<Measurement> {
+        let compiled = patterns.map(|text| text.map(Pattern::new).transpose());
         let (pattern, number) = match compiled {
-            Ok(compiled) => compiled,
-            Err(why) => return Some(unmeasured(why, "")),
+            [Ok(pattern), Ok(number)] => (pattern, number),
+            [Err(why), _] | [_, Err(why)] => return Some(unmeasured(why)),
         };
         let is_searched = pattern.is_some() || number.is_some();
         let job = Job {
-            command: self.env.command_in(asked.command, self.at),
+            command: self.env.command_in(command, self.at),
             cwd: self.at.to_owned(),
             env: self.env.vars_in(self.at),
-            timeout: asked.timeout.map_or(self.timeout_default, |d| Duration::from_millis(d.ms)),
+            timeout: timeout.map_or(self.timeout_default, |d| Duration::from_millis(d.ms)),
             mark: self.mark.to_owned(),
             input: None,
             whole_stdout_bytes_max: if is_searched { STDOUT_BYTES_MAX } else { 0 },
@@ -111,7 +103,7 @@ impl MeasureContext<'_> {
         let run = || self.programs.run(&job, self.cancel, Box::new(|_| ()));
         let ended = match process::start_patiently(self.cancel, run).await {
             Ok(ended) => ended,
-            Err(error) => return Some(unmeasured(format!("{error} ({})", error.hint()), "")),
+            Err(error) => return Some(unmeasured(format!("{error} ({})", error.hint()))),
         };
         let how = match ended.how {
             process::JobEnd::Cancelled => return None,
@@ -151,7 +143,7 @@ impl MeasureContext<'_> {
         // Ends a search that nobody waits for any more.
         stop.cancel();
         Some(match looked {
-            Err(why) => unmeasured(why, ""),
+            Err(why) => unmeasured(why),
             Ok(seen) => Measurement {
                 what: MeasurementKind::Files { found: seen.found, fits: seen.fits },
                 duration_ms: watch.lap_ms(),

@@ -56,7 +56,7 @@ pub struct Worktrees {
     /// The project's path in the repository; empty at its top.
     prefix: PathBuf,
     /// The cache directory of this lineage and this project.
-    cache: PathBuf,
+    pub(super) cache: PathBuf,
     lineage: Lineage,
     refs: String,
     links: Vec<PathBuf>,
@@ -187,10 +187,6 @@ impl Worktrees {
         if self.is_private { Ok(0) } else { Ok(self.git.uncommitted()?) }
     }
 
-    pub(super) fn cache(&self) -> &Path {
-        &self.cache
-    }
-
     /// The cache of all lineages.
     fn whole_cache(&self) -> &Path {
         self.cache.ancestors().nth(2).unwrap_or(&self.cache)
@@ -216,16 +212,11 @@ impl Worktrees {
             // With the times of an earlier build, state outside of the tree would be taken for current.
             let times = self.is_warm.then(SourceTimes::new_ones);
             let path = self.bring(&root, base, Leftovers::RemoveAll, times.as_ref())?;
-            return Ok(WorkDir { path, is_new: true, is_reused: false, mark: None });
+            return Ok(WorkDir::cold(path));
         }
         let brought = self.bring_warm(&root, base)?;
-        let mark = self.mark_of_setup(base)?;
-        Ok(WorkDir {
-            path: brought.path,
-            is_new: brought.set_up.is_none() || brought.set_up != mark,
-            is_reused: brought.is_warm,
-            mark: None,
-        })
+        let is_new = brought.mark.is_none() || brought.mark != self.mark_of_setup(base)?;
+        Ok(WorkDir { is_new, mark: None, ..brought })
     }
 
     pub fn as_left(&self, slot: usize) -> Result<WorkDir> {

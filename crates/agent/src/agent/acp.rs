@@ -33,7 +33,7 @@ use futures::{SinkExt, StreamExt};
 use serde_json::Value;
 use tokio::io::DuplexStream;
 use tokio_util::{
-    codec::{AnyDelimiterCodecError, FramedRead, FramedWrite, LinesCodec},
+    codec::{AnyDelimiterCodecError, FramedWrite, LinesCodec},
     sync::CancellationToken,
 };
 
@@ -42,7 +42,7 @@ use super::{
     directory::ID_BYTES_MAX,
     headless::FOREIGN_MAX,
     heard::{Heard, HeardSoFar},
-    talk::{AgentLines, Conversation},
+    talk::{self, Conversation},
     trouble,
 };
 use crate::config::agent_table::Access;
@@ -66,8 +66,6 @@ pub(super) struct AcpTalk<'a> {
     /// The session to go on with.
     pub(super) resume: Option<String>,
     pub(super) repairs: &'a mut Repairs,
-    /// Makes the id of a session durable.
-    pub(super) on_session: &'a (dyn Fn(&str) + Send + Sync),
 }
 
 impl Conversation for AcpTalk<'_> {
@@ -120,7 +118,7 @@ impl AcpTalk<'_> {
             return Ok(());
         }
         let session = self.session(&agent, &hello, heard).await?;
-        (self.on_session)(&session.to_string());
+        heard.with(|heard| heard.session(&session.to_string()));
         let mut words = self.prompt;
         loop {
             let prompt = vec![ContentBlock::Text(TextContent::new(words))];
@@ -226,7 +224,7 @@ fn transport(
 > {
     let (reader, writer) = tokio::io::split(channel);
     let mut gate = RequestGate::default();
-    let incoming = FramedRead::new(reader, AgentLines::new()).filter_map(move |line| {
+    let incoming = talk::lines(reader).filter_map(move |line| {
         heard.beat();
         let passed = match line {
             Ok(line) => gate.take(&line).map(|passes| passes.then_some(line)),
@@ -283,7 +281,7 @@ fn update(update: SessionUpdate, heard: &mut HeardSoFar) {
                 heard.part(chunk.message_id.map(|id| id.to_string()).as_deref(), &text.text);
             }
         }
-        SessionUpdate::AgentThoughtChunk(_) => heard.thought(),
+        SessionUpdate::AgentThoughtChunk(_) => heard.is_turn_begun = true,
         SessionUpdate::ToolCall(call) => tool(&call, heard),
         SessionUpdate::ToolCallUpdate(update) => tool_update(&update, heard),
         SessionUpdate::UsageUpdate(usage) => {
@@ -371,7 +369,7 @@ fn ended(response: &PromptResponse, heard: &mut HeardSoFar) {
     // A turn that ended well without anything in it asked no model.
     let is_of_no_model = response.stop_reason == StopReason::EndTurn
         && response.usage.as_ref().is_none_or(|usage| usage.total_tokens == 0)
-        && heard.is_turn_empty();
+        && !heard.is_turn_begun;
     if !is_of_no_model && !heard.has_failed {
         heard.call();
     }

@@ -11,19 +11,19 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AttemptJob, EXCERPT_BYTES_MAX, TalkWay, TalkingAgent,
+    AgentError, AttemptJob, EXCERPT_BYTES_MAX, HiredAgent,
     acp::AcpTalk,
     answer,
     answer::Repairs,
     completed,
     directory::{Inputs, SessionRecord},
-    headless::{ClaudeStreamJson, CodexExecJson, HeadlessTalk, PlainText},
+    headless::{ClaudeStreamJson, CodexExecJson, EventDialect, HeadlessTalk, PlainText},
     heard::{EarlierUsage, Heard, HeardSoFar},
     job, not_started, report, shell,
-    talk::{Talked, talk},
+    talk::{Conversation, Talked, talk},
 };
 use crate::config::{
-    agent_table::{Acp, Dialect, Headless},
+    agent_table::{Access, Dialect, Headless, Transport},
     program::{ProgramLook, find_program, is_relative},
 };
 use descent_process::{Capture, Job, JobEnd, JobRecord, SpawnError, Timer};
@@ -49,7 +49,7 @@ struct Turn {
 pub(super) async fn made(
     attempt: &AttemptJob<'_>,
     inputs: &Inputs,
-    agent: &TalkingAgent,
+    agent: &HiredAgent,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
     if let Some(missing) = agent.missing(&attempt.context.cwd) {
@@ -68,6 +68,9 @@ pub(super) async fn made(
     let heard = Heard::new(&log, earlier)
         .map_err(|source| AgentError::Unwritable { path: log.clone(), source })?;
     attempt.usage.follow(&heard);
+    let name = agent.agent.name.as_str();
+    let record = SessionRecord::new(attempt.context.intent, agent.slot, name, "");
+    heard.with(|heard| heard.record = Some((record, attempt.context.dir.clone())));
     let result = inputs.result();
     let mut repairs = Repairs::new(attempt, move || result.exists());
     loop {
@@ -117,7 +120,7 @@ pub(super) async fn made(
     }
 }
 
-fn first_turn(attempt: &AttemptJob<'_>, agent: &TalkingAgent) -> Turn {
+fn first_turn(attempt: &AttemptJob<'_>, agent: &HiredAgent) -> Turn {
     let session = attempt.session.as_ref();
     match session.filter(|session| session.agent == agent.agent.name.as_str()) {
         Some(session) if agent.agent.transport.goes_on() => {
@@ -127,7 +130,7 @@ fn first_turn(attempt: &AttemptJob<'_>, agent: &TalkingAgent) -> Turn {
     }
 }
 
-impl TalkingAgent {
+impl HiredAgent {
     /// The outcome of an attempt whose agent is not installed. A plan or an edit in mid-run may name such a one.
     /// A relative path is looked for in the workspace.
     fn missing(&self, cwd: &Path) -> Option<Outcome> {
@@ -139,20 +142,13 @@ impl TalkingAgent {
         }
         Some(shell::missing(cwd, program, self.agent.preset.map(|preset| &*preset.install)))
     }
-
-    fn dialect(&self) -> Option<Dialect> {
-        match &self.way {
-            TalkWay::Headless(headless) => Some(headless.dialect),
-            TalkWay::Acp(_) => None,
-        }
-    }
 }
 
 /// An attempt that was started, with all that each of its processes needs.
 struct Started<'a> {
     attempt: &'a AttemptJob<'a>,
     inputs: &'a Inputs,
-    agent: &'a TalkingAgent,
+    agent: &'a HiredAgent,
     heard: &'a Heard,
     cancel: &'a CancellationToken,
     since: Timer,
@@ -162,101 +158,75 @@ struct Started<'a> {
 
 impl Started<'_> {
     async fn talk(&self, turn: Turn, repairs: &mut Repairs) -> Result<Option<Talked>, SpawnError> {
-        match &self.agent.way {
-            TalkWay::Headless(headless) => self.headless(headless, turn, repairs).await,
-            TalkWay::Acp(acp) => self.acp(acp, turn, repairs).await,
+        let attempt = self.attempt;
+        let access = Access::of(attempt.context.intent.role);
+        let Turn { words: prompt, resume } = turn;
+        match &self.agent.agent.transport {
+            Transport::Headless(headless) => {
+                let argv = match &resume {
+                    Some(session) => headless.go_on(access, session).unwrap_or_default(),
+                    None => {
+                        let session = uuid::Uuid::now_v7().to_string();
+                        if headless.session.is_some() {
+                            self.heard.with(|heard| heard.session(&session));
+                        }
+                        headless.start(access, &session)
+                    }
+                };
+                let dialect: Box<dyn EventDialect> = match headless.dialect {
+                    Dialect::ClaudeStreamJson => Box::<ClaudeStreamJson>::default(),
+                    Dialect::CodexExecJson => Box::new(CodexExecJson),
+                    Dialect::Text => Box::new(PlainText),
+                };
+                self.run(&argv, HeadlessTalk { dialect, prompt, repairs }).await
+            }
+            Transport::Acp(acp) => {
+                let meta = acp.session_meta.as_deref();
+                let conversation = AcpTalk {
+                    cwd: attempt.context.cwd.clone(),
+                    prompt,
+                    access,
+                    mode: acp.modes.of(access).map(str::to_owned),
+                    meta: meta.and_then(|meta| serde_json::from_str(meta).ok()),
+                    resume,
+                    repairs,
+                };
+                self.run(&acp.argv, conversation).await
+            }
+            // Nobody talks with these.
+            Transport::Shell(_) | Transport::Model(_) => Ok(None),
         }
     }
 
-    async fn headless(
-        &self,
-        headless: &Headless,
-        turn: Turn,
-        repairs: &mut Repairs,
-    ) -> Result<Option<Talked>, SpawnError> {
-        let access = self.agent.access;
-        let argv = match &turn.resume {
-            Some(session) => headless.go_on(access, session).unwrap_or_default(),
-            None => {
-                let session = uuid::Uuid::now_v7().to_string();
-                if headless.session.is_some() {
-                    self.keep_session(&session);
-                }
-                headless.start(access, &session)
-            }
-        };
-        let job = self.process(&argv);
-        let conversation = HeadlessTalk {
-            dialect: match headless.dialect {
-                Dialect::ClaudeStreamJson => Box::<ClaudeStreamJson>::default(),
-                Dialect::CodexExecJson => Box::new(CodexExecJson),
-                Dialect::Text => Box::new(PlainText),
-            },
-            prompt: turn.words,
-            repairs,
-            on_session: &|session: &str| self.keep_session(session),
-        };
-        self.run(job, conversation).await
-    }
-
-    async fn acp(
-        &self,
-        acp: &Acp,
-        turn: Turn,
-        repairs: &mut Repairs,
-    ) -> Result<Option<Talked>, SpawnError> {
-        let meta = acp.session_meta.as_deref().and_then(|meta| serde_json::from_str(meta).ok());
-        let conversation = AcpTalk {
-            cwd: self.attempt.context.cwd.clone(),
-            prompt: turn.words,
-            access: self.agent.access,
-            mode: acp.modes.of(self.agent.access).map(str::to_owned),
-            meta,
-            resume: turn.resume,
-            repairs,
-            on_session: &|session: &str| self.keep_session(session),
-        };
-        self.run(self.process(&acp.argv), conversation).await
-    }
-
+    /// Runs the program of an agent. Its standard error goes to the log.
     async fn run(
         &self,
-        job: Job,
-        conversation: impl super::talk::Conversation,
+        argv: &[String],
+        conversation: impl Conversation,
     ) -> Result<Option<Talked>, SpawnError> {
-        let total = self.attempt.context.timeout + self.paused;
+        let (attempt, hired) = (self.attempt, self.agent);
+        let quoted = shlex::try_join(argv.iter().map(String::as_str));
+        // An argument with a zero byte cannot be passed on; the start reports it.
+        let command = format!("exec {}", quoted.unwrap_or_else(|_| argv.join(" ")));
+        let job = job(attempt, self.inputs, command, &hired.env, "errors.log");
+        let total = attempt.context.timeout + self.paused;
         let job = Job { timeout: total.saturating_sub(self.since.elapsed()), ..job };
-        let limits = self.agent.agent.limits;
+        let limits = hired.agent.limits;
         // Without that file a sweep still finds the job by its mark.
         let note = |started: &JobRecord| drop(self.inputs.note_started(started));
-        let programs = self.attempt.context.programs;
+        let programs = attempt.context.programs;
         let talked =
             talk(job, limits, conversation, self.heard, programs, self.cancel, note).await?;
         if let Some(talked) = &talked {
-            let is_text = self.agent.dialect() == Some(Dialect::Text);
+            let is_text = matches!(
+                &hired.agent.transport,
+                Transport::Headless(Headless { dialect: Dialect::Text, .. })
+            );
             // Text has no event that could be missing: such an agent has nothing to say.
             let may_be_silent = is_text && talked.result.how == JobEnd::Exit(0);
             self.heard.with(|heard| end_without_word(heard, talked, may_be_silent));
         }
         Ok(talked)
-    }
-
-    /// The process of an agent. Its standard error goes to the log.
-    fn process(&self, argv: &[String]) -> Job {
-        let quoted = shlex::try_join(argv.iter().map(String::as_str));
-        // An argument with a zero byte cannot be passed on; the start reports it.
-        let command = format!("exec {}", quoted.unwrap_or_else(|_| argv.join(" ")));
-        job(self.attempt, self.inputs, command, &self.agent.env, "errors.log")
-    }
-
-    fn keep_session(&self, session: &str) {
-        if !super::directory::is_fit(session) {
-            return;
-        }
-        self.heard.with(|heard| heard.session(session));
-        let name = self.agent.agent.name.as_str();
-        let intent = self.attempt.context.intent;
-        SessionRecord::new(intent, self.agent.slot, name, session).keep(&self.attempt.context.dir);
     }
 }
 
@@ -347,7 +317,7 @@ pub(super) fn outcome(
 }
 
 /// Names the variable that holds a key for this agent and was withheld from it, else the command by which a person logs in.
-fn with_mend(end: AgentEnd, agent: &TalkingAgent) -> AgentEnd {
+fn with_mend(end: AgentEnd, agent: &HiredAgent) -> AgentEnd {
     let AgentEnd::Unavailable { kind, words, .. } = end else { return end };
     let preset = agent.agent.preset;
     let known = preset.iter().flat_map(|preset| &preset.variables);

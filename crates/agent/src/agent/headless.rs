@@ -14,18 +14,15 @@ mod claude;
 mod tests;
 
 use descent_core::{event::AgentEnd, state::Tokens};
-use futures::StreamExt;
+use futures::{Stream, StreamExt};
 use serde_json::Value;
 use tokio::io::{AsyncWrite, AsyncWriteExt, DuplexStream};
-use tokio_util::{
-    codec::{AnyDelimiterCodecError, FramedRead},
-    sync::CancellationToken,
-};
+use tokio_util::{codec::AnyDelimiterCodecError, sync::CancellationToken};
 
 use super::{
     answer::Repairs,
     heard::{Heard, HeardSoFar},
-    talk::{AgentLines, Conversation},
+    talk::{self, Conversation},
     trouble,
 };
 
@@ -99,18 +96,16 @@ pub(super) struct HeadlessTalk<'a> {
     pub(super) dialect: Box<dyn EventDialect>,
     pub(super) prompt: String,
     pub(super) repairs: &'a mut Repairs,
-    /// Makes the id of a session durable.
-    pub(super) on_session: &'a (dyn Fn(&str) + Send + Sync),
 }
 
 impl Conversation for HeadlessTalk<'_> {
     async fn converse(mut self, channel: DuplexStream, heard: &Heard, asked: &CancellationToken) {
         let (reader, mut writer) = tokio::io::split(channel);
-        let mut lines = FramedRead::new(reader, AgentLines::new());
+        let mut lines = talk::lines(reader);
         let takes_more = self.dialect.takes_more();
         say(&mut writer, &self.dialect.prompt(&self.prompt), takes_more).await;
-        let (mut foreign, mut sessions) = (0, 0);
-        let mut known = heard.with(|heard| heard.session.clone());
+        let mut foreign = 0;
+        heard.with(|heard| heard.sessions = 0);
         loop {
             // Many lines may lie in the buffer, and a stop waits for none of them.
             tokio::task::coop::consume_budget().await;
@@ -125,7 +120,6 @@ impl Conversation for HeadlessTalk<'_> {
                     if meaning != LineMeaning::Quiet {
                         heard.beat();
                     }
-                    sessions += usize::from(self.keep_session(heard, &mut known));
                     meaning
                 }
                 Some(Err(error)) => {
@@ -133,7 +127,7 @@ impl Conversation for HeadlessTalk<'_> {
                     break;
                 }
             };
-            if sessions > SESSIONS_MAX {
+            if heard.with(|heard| heard.sessions) > SESSIONS_MAX {
                 let words = format!("it named more than {SESSIONS_MAX} sessions in one turn");
                 heard.ended(AgentEnd::Protocol(words));
                 break;
@@ -150,7 +144,6 @@ impl Conversation for HeadlessTalk<'_> {
                 LineMeaning::Turn if !takes_more => break,
                 LineMeaning::Turn => match self.repairs.next(heard) {
                     Some(words) => {
-                        sessions = 0;
                         say(&mut writer, &self.dialect.prompt(&words), takes_more).await;
                     }
                     None => break,
@@ -160,23 +153,11 @@ impl Conversation for HeadlessTalk<'_> {
     }
 }
 
-type Lines = FramedRead<tokio::io::ReadHalf<DuplexStream>, AgentLines>;
-
 impl HeadlessTalk<'_> {
-    /// Some programs tell the id of a session only after the prompt. Returns whether it is a new one.
-    fn keep_session(&self, heard: &Heard, known: &mut Option<String>) -> bool {
-        let session = heard.with(|heard| heard.session.clone());
-        let session = session.filter(|session| known.as_ref() != Some(session));
-        let Some(session) = session else { return false };
-        (self.on_session)(&session);
-        *known = Some(session);
-        true
-    }
-
     async fn interrupt(
         &mut self,
         writer: &mut (impl AsyncWrite + Unpin + Send),
-        lines: &mut Lines,
+        lines: &mut (impl Stream<Item = Result<String, AnyDelimiterCodecError>> + Unpin + Send),
         heard: &Heard,
     ) {
         let Some(bytes) = self.dialect.interrupt() else { return };
@@ -219,10 +200,7 @@ impl EventDialect for CodexExecJson {
         heard.with(|heard| {
             heard.outage = None;
             match text(&event, "/type") {
-                "thread.started" => {
-                    heard.session(text(&event, "/thread_id"));
-                    LineMeaning::Goes
-                }
+                "thread.started" => heard.session(text(&event, "/thread_id")),
                 "item.started" => item(&event, false, heard),
                 "item.completed" => item(&event, true, heard),
                 "turn.completed" => {
@@ -232,39 +210,40 @@ impl EventDialect for CodexExecJson {
                     } else {
                         AgentEnd::Done
                     });
-                    LineMeaning::Turn
+                    return LineMeaning::Turn;
                 }
                 "turn.failed" => {
                     heard.end = Some(trouble::of_error(None, text(&event, "/error/message")));
-                    LineMeaning::Turn
+                    return LineMeaning::Turn;
                 }
                 // It may try again after this one.
                 "error" => {
                     heard.outage = trouble::outage(text(&event, "/message"));
                     heard.log(text(&event, "/message"));
                     heard.log("\n");
-                    LineMeaning::Quiet
+                    return LineMeaning::Quiet;
                 }
-                _ => LineMeaning::Goes,
+                _ => {}
             }
+            LineMeaning::Goes
         })
     }
 }
 
-fn item(event: &Value, is_over: bool, heard: &mut HeardSoFar) -> LineMeaning {
+fn item(event: &Value, is_over: bool, heard: &mut HeardSoFar) {
     let id = text(event, "/item/id");
     let kind = text(event, "/item/type");
     let target = match kind {
         "agent_message" if is_over => {
             heard.call();
             heard.message(text(event, "/item/text"));
-            return LineMeaning::Goes;
+            return;
         }
         "command_execution" => text(event, "/item/command").to_owned(),
         "file_change" => changed_paths(event),
         "mcp_tool_call" => text(event, "/item/tool").to_owned(),
         "web_search" => text(event, "/item/query").to_owned(),
-        _ => return LineMeaning::Goes,
+        _ => return,
     };
     if is_over && heard.is_open(id) {
         heard.tool_ended(id);
@@ -275,7 +254,6 @@ fn item(event: &Value, is_over: bool, heard: &mut HeardSoFar) -> LineMeaning {
             heard.tool_ended(id);
         }
     }
-    LineMeaning::Goes
 }
 
 fn changed_paths(event: &Value) -> String {

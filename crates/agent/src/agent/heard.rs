@@ -6,7 +6,7 @@
 
 use std::{
     collections::BTreeSet,
-    path::Path,
+    path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -20,7 +20,7 @@ use descent_core::{
 };
 use tokio::sync::Notify;
 
-use super::{directory, directory::ID_BYTES_MAX};
+use super::directory::{self, ID_BYTES_MAX, SessionRecord};
 use descent_process::{
     Capture, Timer,
     capture::{OutputLog, Sink},
@@ -49,6 +49,10 @@ pub(super) struct Heard {
 pub(super) struct HeardSoFar {
     /// The id by which the agent can go on.
     pub(super) session: Option<String>,
+    /// The record of it, and the directory that it is kept in.
+    pub(super) record: Option<(SessionRecord, PathBuf)>,
+    /// Sessions that this turn named one after the other.
+    pub(super) sessions: usize,
     /// Its last message.
     pub(super) message: String,
     /// The answer as JSON, if the agent gives it apart from its messages.
@@ -69,8 +73,9 @@ pub(super) struct HeardSoFar {
     /// The message that the last part belongs to.
     part_of: Option<String>,
     /// Whether anything was said, thought or tried in this turn.
-    is_turn_begun: bool,
-    turn: u32,
+    pub(super) is_turn_begun: bool,
+    /// The number of this turn.
+    pub(super) turn: u32,
     /// Whether this turn is to mend an answer.
     is_mending: bool,
     /// The tool calls that go on.
@@ -86,13 +91,6 @@ pub(super) enum EarlierUsage {
     /// The talk goes on in the session that it was used in.
     OfThisSession(Usage),
     OfOtherSessions(Usage),
-}
-
-#[cfg(test)]
-impl EarlierUsage {
-    pub(super) fn none() -> Self {
-        Self::OfOtherSessions(Usage::default())
-    }
 }
 
 /// The usage of one message; a later event of it has more.
@@ -172,9 +170,16 @@ impl Heard {
 }
 
 impl HeardSoFar {
+    /// Some programs tell the id of a session only after the prompt. A new one is durable when this returns.
     pub(super) fn session(&mut self, id: &str) {
-        if directory::is_fit(id) {
-            self.session = Some(id.to_owned());
+        if self.session.as_deref() == Some(id) || !directory::is_fit(id) {
+            return;
+        }
+        self.session = Some(id.to_owned());
+        self.sessions += 1;
+        if let Some((record, dir)) = &mut self.record {
+            id.clone_into(&mut record.session);
+            record.keep(dir);
         }
     }
 
@@ -199,15 +204,6 @@ impl HeardSoFar {
         }
         self.add_to_message(text);
         self.log(text);
-    }
-
-    /// A thought is not kept.
-    pub(super) fn thought(&mut self) {
-        self.is_turn_begun = true;
-    }
-
-    pub(super) fn is_turn_empty(&self) -> bool {
-        !self.is_turn_begun
     }
 
     fn add_to_message(&mut self, text: &str) {
@@ -357,11 +353,6 @@ impl HeardSoFar {
         self.open.clear();
     }
 
-    /// The number of this turn.
-    pub(super) fn turn(&self) -> u32 {
-        self.turn
-    }
-
     /// Its provider went down while it was at work, and its session may go on.
     pub(super) fn was_cut_off(&self) -> bool {
         matches!(self.end, Some(AgentEnd::Down(_))) && self.usage.calls > 0
@@ -377,6 +368,7 @@ impl HeardSoFar {
     /// Another turn begins: what the last one said is no answer.
     pub(super) fn next_turn(&mut self) {
         self.turn += 1;
+        self.sessions = 0;
         self.message.clear();
         self.structured = None;
         self.end = None;
@@ -394,7 +386,7 @@ impl HeardSoFar {
 
     /// Whether its process ended before it did anything about its answer. Its turn before had ended well.
     pub(super) fn was_left_unmended(&self) -> bool {
-        self.is_mending && self.is_turn_empty()
+        self.is_mending && !self.is_turn_begun
     }
 }
 

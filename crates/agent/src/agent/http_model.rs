@@ -3,7 +3,7 @@
 //! Invariant: an answer is on disk before it is acted on, and what is there is not asked again. Not here: HTTP, retries
 //! and keys (`model`).
 
-pub(super) mod kept_answer;
+mod kept_answer;
 
 use std::{io, path::Path, time::Duration};
 
@@ -17,23 +17,20 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AttemptJob, InputFile,
+    AgentError, AttemptJob, HiredAgent, InputFile,
     answer::Repairs,
     conversation,
     directory::{Inputs, SessionRecord},
     heard::{EarlierUsage, Heard},
 };
 use crate::{
-    config::{
-        agent_table::{AgentLimits, Price},
-        provider::{Provider, Wire},
-    },
+    config::provider::{Provider, Wire},
     model::{
-        AnswerStop, AskContext, AskObserver, Asker, ModelAnswer, ModelError, ModelQuestion,
-        ModelTurn, NoObserver, ServerLook, Speaker, TRIES_MAX, TokenCounts,
+        AnswerStop, AskContext, AskObserver, ModelAnswer, ModelError, ModelFault, ModelQuestion,
+        ModelTurn, Speaker, TRIES_MAX, TokenCounts,
     },
 };
-use descent_process::{Programs, Timer};
+use descent_process::Timer;
 
 use kept_answer::KeptAnswers;
 
@@ -49,78 +46,18 @@ const ANSWER_TOKENS: u64 = 8_192;
 const SYSTEM: &str =
     "You are a careful engineer. You answer exactly in the form that is asked for.";
 
-/// A model that is asked, with the agent that it is.
-#[derive(Debug, Clone)]
-pub struct AskedModel {
-    pub provider: Provider,
-    pub name: AgentName,
-    pub limits: AgentLimits,
-    pub price: Option<Price>,
-    pub asker: Asker,
-    pub slot: usize,
-}
-
-impl AskedModel {
-    /// The words of its server about itself.
-    ///
-    /// # Errors
-    /// If its key cannot be read.
-    pub async fn look(
-        &self,
-        programs: &dyn Programs,
-        mark: &str,
-    ) -> Result<ServerLook, ModelError> {
-        self.asker.look(self.context(programs, mark, &NoObserver, 1)).await
-    }
-
-    /// Asks once: no try after a failure, and nothing is kept.
-    ///
-    /// # Errors
-    /// If there is no answer.
-    pub async fn ask(
-        &self,
-        programs: &dyn Programs,
-        mark: &str,
-        question: &ModelQuestion,
-    ) -> Result<ModelAnswer, ModelError> {
-        self.asker.ask(self.context(programs, mark, &NoObserver, 1), question).await
-    }
-
-    fn context<'a>(
-        &'a self,
-        programs: &'a dyn Programs,
-        mark: &'a str,
-        observer: &'a dyn AskObserver,
-        tries_max: u32,
-    ) -> AskContext<'a> {
-        AskContext {
-            provider: &self.provider,
-            limits: self.limits,
-            programs,
-            mark,
-            observer,
-            tries_max,
-        }
-    }
-}
-
-/// Hands on what a question uses, and why it waits.
-#[derive(Debug)]
-struct HeardObserver<'a> {
-    heard: &'a Heard,
-}
-
-impl AskObserver for HeardObserver<'_> {
+/// Notes what a question uses, and why it waits.
+impl AskObserver for Heard {
     fn used(&self, number: u32, tokens: &TokenCounts) {
-        self.heard.with(|heard| {
-            let turn = heard.turn();
+        self.with(|heard| {
+            let turn = heard.turn;
             heard.model_message(&format!("{turn}/{number}"), tokens.tokens(), tokens.is_estimated);
         });
     }
 
     fn waits(&self, length: Duration, why: &str) {
         let line = format!("[waits {:.1} s: {why}]\n", length.as_secs_f64());
-        self.heard.with(|heard| heard.log(&line));
+        self.with(|heard| heard.log(&line));
     }
 }
 
@@ -136,90 +73,71 @@ impl TokenCounts {
 pub(super) async fn made(
     attempt: &AttemptJob<'_>,
     inputs: &Inputs,
-    model: &AskedModel,
+    hired: &HiredAgent,
+    provider: &Provider,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
-    let since = Timer::start();
+    let (since, name) = (Timer::start(), &hired.agent.name);
     if !attempt.prints_object() {
-        return Ok(Some(no_worker(model)));
+        return Ok(Some(no_worker(name)));
     }
     let log = attempt.context.dir.join("output.log");
     let intent = attempt.context.intent;
     // This very attempt, and none with the same number.
     let bound = format!("{}/{}", intent.id, intent.identity());
-    let kept = KeptAnswers::open(&attempt.context.dir, &bound, &model.provider, &question(attempt));
+    let kept = KeptAnswers::open(&attempt.context.dir, &bound, provider, &question(attempt));
     let before = kept.usage();
-    let unwritable = |path: &Path, source| AgentError::Unwritable { path: path.to_owned(), source };
     let heard = Heard::new(&log, EarlierUsage::OfThisSession(before))
         .map_err(|source| unwritable(&log, source))?;
     attempt.usage.follow(&heard);
-    SessionRecord::new(intent, model.slot, model.name.as_str(), SESSION).keep(&attempt.context.dir);
+    SessionRecord::new(intent, hired.slot, name.as_str(), SESSION).keep(&attempt.context.dir);
     let mut repairs = Repairs::new(attempt, || false);
     // Servers that hold an answer to a schema hold it to none with names that are free, as those of atoms are.
     let held = attempt.question.as_ref().filter(|form| form.duty != Role::Planner.into());
     let schema = held.and_then(|form| serde_json::from_str(&form.schema).ok());
-    let observer = HeardObserver { heard: &heard };
-    let talk = ModelTalk { attempt, model, schema, observer };
-    let mut take = |answer: &ModelAnswer| {
-        heard.with(|heard| heard.message(&answer.text));
-        heard.ended(end_of(answer, model));
-        repairs.next(&heard)
-    };
+    let talk = ModelTalk { attempt, hired, provider, schema, heard: &heard };
     let talked = tokio::select! {
         biased;
         () = cancel.cancelled() => return Ok(None),
-        talked = talk.go(kept, &mut take) => Some(talked),
+        talked = talk.go(kept, &mut repairs) => Some(talked?),
         () = tokio::time::sleep(attempt.context.timeout) => None,
     };
-    match &talked {
-        Some(Ok(())) | None => {}
-        Some(Err(ModelTalkError::Model(error))) => {
-            heard.with(|heard| heard.log(&format!("[{error}]\n")));
-            heard.ended(end_of_error(error, &model.name));
-        }
-        Some(Err(ModelTalkError::Unkept(error))) => {
-            let source = io::Error::new(error.kind(), error.to_string());
-            return Err(unwritable(&attempt.context.dir, source));
-        }
-    }
     Ok(Some(conversation::outcome(attempt, inputs, &heard, talked.is_none(), since)))
-}
-
-/// Why a talk came to no answer.
-#[derive(Debug, thiserror::Error)]
-enum ModelTalkError {
-    #[error(transparent)]
-    Model(#[from] ModelError),
-    #[error("an answer cannot be kept: {0}")]
-    Unkept(#[source] io::Error),
 }
 
 /// One talk: questions and answers in turns, each answer kept before it is looked at.
 struct ModelTalk<'a> {
     attempt: &'a AttemptJob<'a>,
-    model: &'a AskedModel,
+    hired: &'a HiredAgent,
+    provider: &'a Provider,
     schema: Option<Value>,
-    observer: HeardObserver<'a>,
+    heard: &'a Heard,
 }
 
 impl ModelTalk<'_> {
-    /// Talks until `take` has no further question. It gets each answer.
-    async fn go(
-        &self,
-        mut kept: KeptAnswers,
-        take: &mut (dyn FnMut(&ModelAnswer) -> Option<String> + Send),
-    ) -> Result<(), ModelTalkError> {
+    /// Talks until there is no further question, or no answer.
+    async fn go(&self, mut kept: KeptAnswers, repairs: &mut Repairs) -> Result<(), AgentError> {
+        let (heard, name) = (self.heard, &self.hired.agent.name);
         let mut turns = vec![ModelTurn { by: Speaker::User, text: kept.prompt().to_owned() }];
         for nth in 0..TURNS_MAX {
             let answer = match kept.answer(nth) {
                 Some(answer) => answer,
-                None => {
-                    let answer = self.ask(turns.clone()).await?;
-                    kept.add(&answer).map_err(ModelTalkError::Unkept)?;
-                    answer
-                }
+                None => match self.ask(turns.clone()).await {
+                    Ok(answer) => {
+                        let added = kept.add(&answer);
+                        added.map_err(|error| unwritable(&self.attempt.context.dir, error))?;
+                        answer
+                    }
+                    Err(error) => {
+                        heard.with(|heard| heard.log(&format!("[{error}]\n")));
+                        heard.ended(end_of_error(&error, name));
+                        return Ok(());
+                    }
+                },
             };
-            let Some(words) = take(&answer) else { return Ok(()) };
+            heard.with(|heard| heard.message(&answer.text));
+            heard.ended(end_of(&answer, name, self.provider));
+            let Some(words) = repairs.next(heard) else { return Ok(()) };
             // Some servers take no empty turn.
             let text = match answer.text.trim() {
                 "" => "(nothing)".to_owned(),
@@ -239,15 +157,26 @@ impl ModelTalk<'_> {
             max_answer: ANSWER_TOKENS,
         };
         let job = &self.attempt.context;
-        let context = self.model.context(job.programs, &job.mark, &self.observer, TRIES_MAX);
-        self.model.asker.ask(context, &question).await
+        let context = AskContext {
+            provider: self.provider,
+            limits: self.hired.agent.limits,
+            programs: job.programs,
+            mark: &job.mark,
+            observer: self.heard,
+            tries_max: TRIES_MAX,
+        };
+        self.hired.asker.ask(context, &question).await
     }
 }
 
+fn unwritable(path: &Path, source: io::Error) -> AgentError {
+    AgentError::Unwritable { path: path.to_owned(), source }
+}
+
 /// The outcome of a task that a plan or an edit in mid-run gave to a model.
-fn no_worker(model: &AskedModel) -> Outcome {
+fn no_worker(name: &AgentName) -> Outcome {
     let words = "a model that is asked changes no file: name another agent for tasks".to_owned();
-    let how = CommandEnd::NotRun(format!("{} is no worker", model.name));
+    let how = CommandEnd::NotRun(format!("{name} is no worker"));
     Outcome {
         agent_end: Some(AgentEnd::Unavailable { kind: AgentLack::Provider, words, variable: None }),
         ..Outcome::ended(how, 0)
@@ -274,17 +203,16 @@ fn question(attempt: &AttemptJob<'_>) -> String {
     text
 }
 
-fn end_of(answer: &ModelAnswer, model: &AskedModel) -> AgentEnd {
+fn end_of(answer: &ModelAnswer, name: &AgentName, provider: &Provider) -> AgentEnd {
     match &answer.stop {
         AnswerStop::Done => AgentEnd::Done,
-        AnswerStop::Length => AgentEnd::CutShort(length_words(model)),
+        AnswerStop::Length => AgentEnd::CutShort(length_words(name, provider)),
         AnswerStop::Refused(words) => AgentEnd::Refused(words.clone()),
     }
 }
 
 /// The place at which an answer was cut, with the setting that is to be raised.
-fn length_words(model: &AskedModel) -> String {
-    let (name, provider) = (&model.name, &model.provider);
+fn length_words(name: &AgentName, provider: &Provider) -> String {
     // This program names one by itself where the wire wants it.
     let own = (provider.wire == Wire::Messages).then_some(ANSWER_TOKENS);
     match provider.max_answer.or(own) {
@@ -297,24 +225,21 @@ fn length_words(model: &AskedModel) -> String {
 
 fn end_of_error(error: &ModelError, name: &AgentName) -> AgentEnd {
     let hinted = || format!("{error} ({})", error.hint(name.as_str()));
-    match error {
+    match error.kind {
         // A server on this machine is a person's to start.
-        ModelError::Unreachable { is_here: false, .. } | ModelError::Down { .. } => {
+        ModelFault::Unreachable { is_here: false } | ModelFault::Down => {
             AgentEnd::Down(error.to_string())
         }
-        ModelError::Limited { until, .. } => AgentEnd::Limited { until: *until },
-        ModelError::Silent { after } => {
+        ModelFault::Limited { until } => AgentEnd::Limited { until },
+        ModelFault::Silent(after) => {
             AgentEnd::Silent { ms: u64::try_from(after.as_millis()).unwrap_or(u64::MAX) }
         }
-        ModelError::Broken { words } => AgentEnd::Protocol(words.clone()),
-        ModelError::Endless { .. } => AgentEnd::CutShort(hinted()),
-        _ => AgentEnd::Unavailable {
-            kind: error.lack(),
-            words: match error {
-                ModelError::Unreachable { .. } => error.to_string(),
-                _ => hinted(),
-            },
-            variable: None,
-        },
+        ModelFault::Broken => AgentEnd::Protocol(error.to_string()),
+        ModelFault::Endless => AgentEnd::CutShort(hinted()),
+        ModelFault::Unreachable { .. } | ModelFault::Lacks(_) | ModelFault::SecretInAnswer => {
+            let is_unreachable = error.lack() == AgentLack::Unreachable;
+            let words = if is_unreachable { error.to_string() } else { hinted() };
+            AgentEnd::Unavailable { kind: error.lack(), words, variable: None }
+        }
     }
 }

@@ -66,31 +66,25 @@ pub(super) async fn made(
 ) -> Result<Option<Outcome>, AgentError> {
     let bytes_max = attempt.stdout_bytes_max();
     let job = job(attempt, inputs, command, env, "output.log");
-    Ok(
-        match run(attempt, inputs, Job { whole_stdout_bytes_max: bytes_max, ..job }, cancel).await?
-        {
-            None => None,
-            Some((how, ended)) => {
-                let (report, usage, fault) = match report::read(&inputs.result()) {
-                    Ok(Some(file)) => (Some(file.report), file.usage, file.fault),
-                    Ok(None) => (None, Usage::default(), None),
-                    Err(fault) => (None, Usage::default(), Some(fault)),
-                };
-                let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
-                // Half of a plan is useless.
-                let is_too_long = stdout.is_some_and(|stdout| stdout.truncated);
-                let too_long = || format!("it printed more than {} KiB", bytes_max >> 10);
-                let outcome = Outcome {
-                    report,
-                    usage: attempt.usage.priced(usage),
-                    report_fault: fault.or_else(|| is_too_long.then(too_long)),
-                    stdout: stdout.map(|stdout| printed(stdout, attempt.only_answers())),
-                    ..outcome(how, ended.as_ref())
-                };
-                Some(completed(outcome, attempt, ended.as_ref().map(|ended| &ended.output)))
-            }
-        },
-    )
+    let job = Job { whole_stdout_bytes_max: bytes_max, ..job };
+    let Some((how, ended)) = run(attempt, inputs, job, cancel).await? else { return Ok(None) };
+    let (report, usage, fault) = match report::read(&inputs.result()) {
+        Ok(Some(file)) => (Some(file.report), file.usage, file.fault),
+        Ok(None) => (None, Usage::default(), None),
+        Err(fault) => (None, Usage::default(), Some(fault)),
+    };
+    let stdout = ended.as_ref().and_then(|ended| ended.stdout.as_ref());
+    // Half of a plan is useless.
+    let is_too_long = stdout.is_some_and(|stdout| stdout.truncated);
+    let too_long = || format!("it printed more than {} KiB", bytes_max >> 10);
+    let outcome = Outcome {
+        report,
+        usage: attempt.usage.priced(usage),
+        report_fault: fault.or_else(|| is_too_long.then(too_long)),
+        stdout: stdout.map(|stdout| printed(stdout, attempt.only_answers())),
+        ..outcome(how, ended.as_ref())
+    };
+    Ok(Some(completed(outcome, attempt, ended.as_ref().map(|ended| &ended.output))))
 }
 
 /// The text that a command printed; of a role that only answers, the object in it.

@@ -7,10 +7,11 @@
 use std::{pin::pin, time::Duration};
 
 use descent_core::event::AgentEnd;
-use tokio::io::DuplexStream;
+use futures::{Stream, StreamExt};
+use tokio::io::{AsyncRead, DuplexStream};
 use tokio_util::{
-    bytes::{Bytes, BytesMut},
-    codec::{AnyDelimiterCodec, AnyDelimiterCodecError, Decoder},
+    bytes::Bytes,
+    codec::{AnyDelimiterCodec, AnyDelimiterCodecError, FramedRead},
     sync::CancellationToken,
 };
 
@@ -20,6 +21,8 @@ use descent_process::{Job, JobEnd, JobRecord, JobResult, Programs, SpawnError};
 
 /// How long an agent may take to end its turn when it is asked to.
 const CANCEL_MAX: Duration = Duration::from_millis(100);
+/// How long an agent may go on after its result.
+const AFTER_RESULT: Duration = Duration::from_secs(5);
 /// How long the reader of a protocol may take after the last byte.
 const READ_MAX: Duration = Duration::from_secs(2);
 /// Bytes under way in each direction.
@@ -98,7 +101,7 @@ pub(super) async fn talk(
             let exited = tokio::select! {
                 result = &mut running => Some(result),
                 () = cancel.cancelled() => None,
-                () = tokio::time::sleep(limits.after_result) => None,
+                () = tokio::time::sleep(AFTER_RESULT) => None,
             };
             (exited, None)
         }
@@ -139,31 +142,12 @@ pub(super) async fn talk(
 /// Bytes of a line at most.
 pub(super) const LINE_BYTES_MAX: usize = 10 << 20;
 
-#[derive(Debug)]
-pub(super) struct AgentLines(AnyDelimiterCodec);
-
-impl AgentLines {
-    pub(super) fn new() -> Self {
-        let codec =
-            AnyDelimiterCodec::new_with_max_length(b"\n".into(), b"\n".into(), LINE_BYTES_MAX);
-        Self(codec)
-    }
-}
-
-impl Decoder for AgentLines {
-    type Item = String;
-    type Error = AnyDelimiterCodecError;
-
-    fn decode(&mut self, bytes: &mut BytesMut) -> Result<Option<String>, AnyDelimiterCodecError> {
-        Ok(self.0.decode(bytes)?.map(|line| text(&line)))
-    }
-
-    fn decode_eof(
-        &mut self,
-        bytes: &mut BytesMut,
-    ) -> Result<Option<String>, AnyDelimiterCodecError> {
-        Ok(self.0.decode_eof(bytes)?.map(|line| text(&line)))
-    }
+/// The lines of an agent. One that is too long is an error.
+pub(super) fn lines(
+    reader: impl AsyncRead + Unpin + Send,
+) -> impl Stream<Item = Result<String, AnyDelimiterCodecError>> + Unpin + Send {
+    let codec = AnyDelimiterCodec::new_with_max_length(b"\n".into(), b"\n".into(), LINE_BYTES_MAX);
+    FramedRead::new(reader, codec).map(|line| line.map(|line| text(&line)))
 }
 
 fn text(line: &Bytes) -> String {
@@ -174,21 +158,17 @@ fn text(line: &Bytes) -> String {
 mod tests {
     use super::*;
 
-    fn lines(bytes: &[u8]) -> Vec<String> {
-        let (mut codec, mut bytes) = (AgentLines::new(), BytesMut::from(bytes));
-        std::iter::from_fn(|| codec.decode_eof(&mut bytes).unwrap()).collect()
-    }
-
-    #[test]
-    fn bytes_that_are_no_text_end_no_line_and_no_reading() {
-        let read = lines(b"fertig: \xe4\r\n\n{\"a\": 1}\ncaf\xc3");
+    #[tokio::test]
+    async fn bytes_that_are_no_text_end_no_line_and_no_reading() {
+        let read = lines(&b"fertig: \xe4\r\n\n{\"a\": 1}\ncaf\xc3"[..]).map(Result::unwrap);
+        let read: Vec<String> = read.collect().await;
         assert_eq!(read, ["fertig: \u{fffd}", "", "{\"a\": 1}", "caf\u{fffd}"]);
     }
 
-    #[test]
-    fn a_line_that_is_too_long_is_a_fault() {
-        let mut bytes = BytesMut::from(&vec![b'a'; LINE_BYTES_MAX + 1][..]);
-        let read = AgentLines::new().decode(&mut bytes);
-        assert!(matches!(read, Err(AnyDelimiterCodecError::MaxChunkLengthExceeded)));
+    #[tokio::test]
+    async fn a_line_that_is_too_long_is_a_fault() {
+        let bytes = vec![b'a'; LINE_BYTES_MAX + 1];
+        let read = lines(&bytes[..]).next().await;
+        assert!(matches!(read, Some(Err(AnyDelimiterCodecError::MaxChunkLengthExceeded))));
     }
 }

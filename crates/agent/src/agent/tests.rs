@@ -49,11 +49,9 @@ impl World {
             bindings: "{}\n".into(),
             context: JobContext {
                 intent: &self.intent,
-                maker: Maker::Shell {
-                    price: None,
+                maker: Maker::Action {
                     command: command.into(),
                     env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
-                    is_agent: false,
                 },
                 cwd: self.dir.path().join("work"),
                 dir: self.own(),

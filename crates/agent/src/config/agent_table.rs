@@ -19,8 +19,6 @@ pub(crate) const FIRST_EVENT: Duration = Duration::from_secs(2 * 60);
 pub const IDLE: Duration = Duration::from_secs(10 * 60);
 /// How long the server of a model may be silent between two bytes.
 pub(crate) const PROVIDER_IDLE: Duration = Duration::from_secs(60);
-/// How long an agent may go on after its result.
-pub(crate) const AFTER_RESULT: Duration = Duration::from_secs(5);
 
 /// All that is needed to start an agent and to talk to it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,11 +47,7 @@ impl ResolvedAgent {
             transport,
             env: preset.map_or_else(Vec::new, |preset| preset.env.clone()),
             set: set.collect(),
-            limits: AgentLimits {
-                first_event: FIRST_EVENT,
-                idle: IDLE,
-                after_result: AFTER_RESULT,
-            },
+            limits: AgentLimits { first_event: FIRST_EVENT, idle: IDLE },
             price: None,
             preset,
         }
@@ -117,7 +111,6 @@ impl ResolvedAgent {
 pub struct AgentLimits {
     pub first_event: Duration,
     pub idle: Duration,
-    pub after_result: Duration,
 }
 
 /// Money for a million tokens of each kind.

@@ -42,12 +42,8 @@ pub fn find_program(name: &str, path: &OsStr) -> ProgramLook {
 /// (shell syntax, a path that depends on where the command runs) it counts as found.
 pub fn missing_program(command: &str, path: &OsStr) -> Option<String> {
     let word = first_word(command)?;
-    let is_found = if word.contains('/') {
-        !word.starts_with('/') || is_program(Path::new(word))
-    } else {
-        OF_THE_SHELL.split_ascii_whitespace().any(|one| one == word)
-            || find_program(word, path) != ProgramLook::Missing
-    };
+    let is_found = OF_THE_SHELL.split_ascii_whitespace().any(|one| one == word)
+        || find_program(word, path) != ProgramLook::Missing;
     (!is_found).then(|| word.to_owned())
 }
 

@@ -89,7 +89,15 @@ impl Config {
     pub fn by_name(&self, name: &AgentName, named_by: &str) -> Result<ResolvedAgent, ConfigError> {
         let mut layers = self.layers().into_iter();
         let found = layers.find_map(|layer| layer.agents.get(name));
-        found.cloned().ok_or_else(|| self.no_agent(name, named_by))
+        found.cloned().ok_or_else(|| {
+            let known: Vec<String> = self.names().iter().map(ToString::to_string).collect();
+            ConfigError::NoAgent {
+                name: name.clone(),
+                named_by: named_by.to_owned(),
+                near: suggest(name.as_str(), known.iter().map(String::as_str)).map(str::to_owned),
+                known,
+            }
+        })
     }
 
     /// An agent that can be named for a role that thinks: a model, else one that is talked with, else any.
@@ -100,11 +108,6 @@ impl Config {
             Ok(Transport::Shell(_)) | Err(_) => 2,
         };
         self.names().into_iter().min_by_key(rank)
-    }
-
-    /// Whether the agent of that name is one of the project's file.
-    pub fn is_of_project(&self, name: &AgentName) -> bool {
-        self.project.agents.contains_key(name)
     }
 
     /// The names of all agents, sorted.
@@ -123,16 +126,6 @@ impl Config {
             let mut layers = self.layers().into_iter();
             layers.find_map(|layer| of(&layer.roles))
         })
-    }
-
-    fn no_agent(&self, name: &AgentName, named_by: &str) -> ConfigError {
-        let known: Vec<String> = self.names().iter().map(ToString::to_string).collect();
-        ConfigError::NoAgent {
-            name: name.clone(),
-            named_by: named_by.to_owned(),
-            near: suggest(name.as_str(), known.iter().map(String::as_str)).map(str::to_owned),
-            known,
-        }
     }
 }
 

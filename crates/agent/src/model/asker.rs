@@ -8,11 +8,12 @@ use std::{
     time::Duration,
 };
 
+use descent_core::event::AgentLack;
 use reqwest::Client;
 use tokio::sync::OnceCell;
 
 use super::{
-    AskContext, ModelAnswer, ModelError, ModelQuestion, ServerLook,
+    AskContext, ModelAnswer, ModelError, ModelFault, ModelQuestion, ServerLook,
     http::{self, AskTry, TryFault},
     key::ProviderKey,
     retry::{self, Throttle, WAITS_MAX},
@@ -77,11 +78,9 @@ impl Asker {
             Arc::clone(one.or_insert_with(|| Arc::new(Throttle::new(provider.max_parallel))))
         });
         loop {
-            let permit =
-                throttle.enter(patience.left()).await.map_err(|left| ModelError::Limited {
-                    until: Some(http::until(left)),
-                    words: "it said so to another question".to_owned(),
-                })?;
+            let permit = throttle.enter(patience.left()).await.map_err(|left| {
+                ModelError::limited(Some(http::until(left)), "it said so to another question")
+            })?;
             patience.tries += 1;
             let form =
                 (provider.base_url.clone(), provider.model.clone(), question.schema.is_some());
@@ -110,13 +109,13 @@ impl Asker {
                 Err(TryFault::NoForm) => drop(learn(false)),
                 Err(TryFault::Never(error)) => {
                     // A key that was not taken is read anew at the next question.
-                    if let (ModelError::Login { .. }, Some(source)) = (&error, &provider.key) {
+                    if let (AgentLack::Key, Some(source)) = (error.lack(), &provider.key) {
                         locked(&self.0.keys, |keys| keys.remove(source));
                     }
                     return Err(error);
                 }
                 Err(TryFault::Again { error, after }) => {
-                    let is_limited = matches!(error, ModelError::Limited { .. });
+                    let is_limited = matches!(error.kind, ModelFault::Limited { .. });
                     if let Some(after) = after.filter(|_| is_limited) {
                         throttle.pause(after.min(PAUSE_MAX));
                     }
@@ -196,9 +195,9 @@ impl AskPatience {
         context: AskContext<'_>,
     ) -> Result<Duration, ModelError> {
         let wait = after.unwrap_or_else(|| retry::own_wait(self.tries));
-        let left = match error {
+        let left = match error.kind {
             // It may be starting. To connect takes time too.
-            ModelError::Unreachable { .. } => {
+            ModelFault::Unreachable { .. } => {
                 WAITS_MAX.min(context.limits.first_event).saturating_sub(self.since.elapsed())
             }
             _ => self.left(),
@@ -207,14 +206,12 @@ impl AskPatience {
             self.waited += wait;
             return Ok(wait);
         }
-        Err(match (error, after) {
+        Err(match (error.kind, after) {
             // A server that names a time is not broken.
-            (ModelError::Broken { words } | ModelError::Down { words }, Some(after))
-                if after > self.left() =>
-            {
-                ModelError::Limited { until: Some(http::until(after)), words: words.clone() }
+            (ModelFault::Broken | ModelFault::Down, Some(after)) if after > self.left() => {
+                ModelError::limited(Some(http::until(after)), &error.words)
             }
-            (error, _) => error.clone(),
+            _ => error.clone(),
         })
     }
 }

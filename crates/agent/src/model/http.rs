@@ -5,7 +5,7 @@
 
 use std::{future::Future, io, sync::OnceLock, time::Duration};
 
-use descent_core::id::UnixMillis;
+use descent_core::{event::AgentLack, id::UnixMillis};
 use reqwest::{Client, Response, StatusCode, header, redirect::Policy};
 use tokio::{
     runtime::{Builder, Runtime},
@@ -18,10 +18,11 @@ use tokio_util::{
 };
 
 use super::{
-    AskContext, ModelAnswer, ModelError, ModelQuestion, STREAM_BYTES_MAX, TEXT_BYTES_MAX,
+    AskContext, ModelAnswer, ModelError, ModelFault, ModelQuestion, STREAM_BYTES_MAX,
+    TEXT_BYTES_MAX,
     key::{ProviderKey, ServerTexts},
     retry::{self, RetryWords, may_repeat},
-    wire::{AnswerFault, AnswerSoFar, EventError, ServerFault},
+    wire::{AnswerFault, AnswerSoFar, ServerFault},
 };
 
 const CONNECT_MAX: Duration = Duration::from_secs(10);
@@ -68,12 +69,11 @@ pub(super) fn client(is_secure: bool) -> Result<Client, ModelError> {
     if !is_secure {
         builder = builder.tls_certs_only([]);
     }
-    builder.build().map_err(|error| ModelError::Refused {
-        words: format!(
-            "no secure connection can be made here: {}",
-            caused(&error, ServerTexts::new(None))
-        ),
-        hint: "install the certificates of the system (the package ca-certificates)".to_owned(),
+    builder.build().map_err(|error| {
+        let cause = caused(&error, ServerTexts::new(None));
+        let words = format!("no secure connection can be made here: {cause}");
+        let hint = "install the certificates of the system (the package ca-certificates)";
+        ModelError::lacks(AgentLack::Provider, words, hint)
     })
 }
 
@@ -106,11 +106,11 @@ impl AskTry<'_> {
             .header(header::ACCEPT, "text/event-stream")
             .json(&body);
         let sent = apart(request.send()).map_err(|error| {
-            TryFault::Never(ModelError::broken(format!("no thread can be started: {error}")))
+            TryFault::Never(broken(format!("no thread can be started: {error}")))
         })?;
         let response = timeout(self.context.limits.first_event, sent).await;
         let response = response.map_err(|_| silent(self.context.limits.first_event))?;
-        let response = response.map_err(|error| again(ModelError::broken(error.to_string())))?;
+        let response = response.map_err(|error| again(broken(error.to_string())))?;
         let response = response.map_err(|error| self.unsent(&error))?;
         let status = response.status();
         if status.is_redirection() {
@@ -142,17 +142,17 @@ impl AskTry<'_> {
             return TryFault::Never(ModelError::foreign(format!("{address}: {cause}")));
         }
         if !error.is_connect() {
-            let words = format!("{address} broke the connection: {cause}");
-            return again(ModelError::Down { words });
+            return down(format!("{address} broke the connection: {cause}"));
         }
         if cause.contains("certificate") {
-            TryFault::Never(ModelError::Refused {
-                words: format!("the certificate of {address} is not taken: {cause}"),
-                hint: "add the authority that signed it to the certificates of the system, or mend `base_url`"
-                    .to_owned(),
-            })
+            let words = format!("the certificate of {address} is not taken: {cause}");
+            let hint = "add the authority that signed it to the certificates of the system, or mend `base_url`";
+            TryFault::Never(ModelError::lacks(AgentLack::Provider, words, hint))
         } else {
-            again(ModelError::Unreachable { is_here: is_here(&address), address, cause })
+            let is_here = is_here(&address);
+            let words = format!("cannot connect to {address}: is the server up? ({cause})");
+            let hint = "start the server, or mend agents.NAME.base_url";
+            again(ModelError::new(ModelFault::Unreachable { is_here }, words, hint))
         }
     }
 
@@ -164,14 +164,14 @@ impl AskTry<'_> {
             let is_end = bytes.is_none();
             all += bytes.as_ref().map_or(0, Vec::len);
             if all > STREAM_BYTES_MAX {
-                return Err(endless(format!("{} MiB of events", STREAM_BYTES_MAX >> 20)));
+                return Err(endless(&format!("{} MiB of events", STREAM_BYTES_MAX >> 20)));
             }
             let bytes = bytes.unwrap_or_else(|| END.to_vec());
             for data in reader.take(&bytes).map_err(stream_fault)? {
                 match self.context.provider.wire.event(&data, &mut so_far) {
                     // It may be cut: the answer is whole if the server said so before.
-                    Err(EventError::Foreign) if is_end => {}
-                    taken => taken.map_err(|fault| self.event_fault(fault))?,
+                    Err(AnswerFault::Foreign) if is_end => {}
+                    taken => taken.map_err(|fault| self.answer_fault(fault))?,
                 }
             }
             if so_far.tokens != told {
@@ -200,21 +200,20 @@ impl AskTry<'_> {
 
     fn answer(&self, so_far: AnswerSoFar<'_>) -> Result<ModelAnswer, TryFault> {
         let has_usage = so_far.tokens.is_some();
-        let answer = so_far.whole(self.question).map_err(|fault| match fault {
-            AnswerFault::Cut => cut_off("before the end of the answer"),
-            AnswerFault::Holds(name) => again(ModelError::SecretInAnswer(name)),
-        })?;
+        let answer = so_far.whole(self.question).map_err(|fault| self.answer_fault(fault))?;
         if !has_usage {
             self.context.observer.used(self.number, &answer.tokens);
         }
         Ok(answer)
     }
 
-    fn event_fault(&self, fault: EventError) -> TryFault {
+    fn answer_fault(&self, fault: AnswerFault) -> TryFault {
         match fault {
-            EventError::Foreign => again(ModelError::broken("an event of the server is no JSON")),
-            EventError::TooLong => endless(format!("{} KiB of text", TEXT_BYTES_MAX >> 10)),
-            EventError::Server(fault) => {
+            AnswerFault::Cut => cut_off("before the end of the answer"),
+            AnswerFault::Holds(name) => again(ModelError::secret_in_answer(&name)),
+            AnswerFault::Foreign => again(broken("an event of the server is no JSON")),
+            AnswerFault::TooLong => endless(&format!("{} KiB of text", TEXT_BYTES_MAX >> 10)),
+            AnswerFault::Server(fault) => {
                 let status = fault.status().and_then(|status| StatusCode::from_u16(status).ok());
                 self.judged(status, fault, RetryWords::default())
             }
@@ -252,30 +251,36 @@ impl AskTry<'_> {
             told += &format!(": {}", fault.words);
         }
         let status = status.unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
-        let words = || fault.words.clone();
+        let words = &fault.words;
         let error = match status.as_u16() {
-            402 => ModelError::Credit { words: words() },
-            400 | 403 | 429 if fault.says(SPENT) => ModelError::Credit { words: words() },
-            status @ (401 | 403) if self.key.is_none() => {
-                ModelError::Keyless { status, words: words() }
-            }
-            status @ (401 | 403) => ModelError::Login { status, words: words() },
+            402 => spent(words),
+            400 | 403 | 429 if fault.says(SPENT) => spent(words),
+            status @ (401 | 403) if self.key.is_none() => ModelError::lacks(
+                AgentLack::Key,
+                format!("the server wants a key ({status}), and none is configured: {words}"),
+                "name the place of a key: agents.NAME.key = {env = \"…\"}",
+            ),
+            status @ (401 | 403) => ModelError::lacks(
+                AgentLack::Key,
+                format!("the server takes no such key ({status}): {words}"),
+                "put a key that works where agents.NAME.key says",
+            ),
             404 | 400 if self.names_model(&fault) => {
-                ModelError::NoModel { model: self.context.provider.model.clone(), words: words() }
+                ModelError::no_model(&self.context.provider.model, words)
             }
             404 => ModelError::foreign(told),
             400 | 422 if self.is_held && fault.says(FORM) => return TryFault::NoForm,
             status @ (413 | 400) if status == 413 || fault.says(TOO_LONG) => {
-                ModelError::Refused { words: told, hint: TOO_LARGE.to_owned() }
+                ModelError::lacks(AgentLack::Provider, told, TOO_LARGE)
             }
-            OVERLOADED => ModelError::Limited { until: retry.after.map(until), words: words() },
-            408 | 409 | 500.. => ModelError::Down { words: told },
-            _ => ModelError::Refused {
-                words: told,
-                hint: "mend what it says in descent.toml; descent doctor tries it".to_owned(),
-            },
+            OVERLOADED => ModelError::limited(retry.after.map(until), words),
+            408 | 409 | 500.. => ModelError::passing(ModelFault::Down, told),
+            _ => {
+                let hint = "mend what it says in descent.toml; descent doctor tries it";
+                ModelError::lacks(AgentLack::Provider, told, hint)
+            }
         };
-        if may_repeat(status, retry) && !matches!(error, ModelError::Credit { .. }) {
+        if may_repeat(status, retry) && error.lack() != AgentLack::Credit {
             TryFault::Again { error, after: retry.after }
         } else {
             TryFault::Never(error)
@@ -286,13 +291,11 @@ impl AskTry<'_> {
         let to = response.headers().get(header::LOCATION);
         let to = to.and_then(|to| to.to_str().ok()).unwrap_or_default();
         let to = self.texts().words(to.split('?').next().unwrap_or_default());
-        ModelError::Refused {
-            words: format!(
-                "the server sends on to {to} ({}), and a key is sent nowhere else",
-                response.status().as_u16()
-            ),
-            hint: "write the address that it names into `base_url`, if you trust it".to_owned(),
-        }
+        let status = response.status().as_u16();
+        let words =
+            format!("the server sends on to {to} ({status}), and a key is sent nowhere else");
+        let hint = "write the address that it names into `base_url`, if you trust it";
+        ModelError::lacks(AgentLack::Provider, words, hint)
     }
 
     fn names_model(&self, fault: &ServerFault) -> bool {
@@ -319,22 +322,37 @@ fn again(error: ModelError) -> TryFault {
 
 /// A silence has been waited for long enough: it is no reason for a further try here.
 fn silent(after: Duration) -> TryFault {
-    TryFault::Never(ModelError::Silent { after })
+    let words = format!("the server said nothing for {} s", after.as_secs());
+    TryFault::Never(ModelError::passing(ModelFault::Silent(after), words))
 }
 
 fn cut_off(where_to: &str) -> TryFault {
-    let words = format!("the answer of the server was cut off: {where_to}");
-    again(ModelError::Down { words })
+    down(format!("the answer of the server was cut off: {where_to}"))
 }
 
-fn endless(what: String) -> TryFault {
-    TryFault::Never(ModelError::Endless { what })
+fn endless(what: &str) -> TryFault {
+    let words = format!("the answer does not end: it has more than {what}");
+    let hint = "limit the answer: agents.NAME.max_answer = 8000 (tokens)";
+    TryFault::Never(ModelError::new(ModelFault::Endless, words, hint))
+}
+
+fn broken(words: impl Into<String>) -> ModelError {
+    ModelError::passing(ModelFault::Broken, words)
+}
+
+fn down(words: String) -> TryFault {
+    again(ModelError::passing(ModelFault::Down, words))
+}
+
+fn spent(words: &str) -> ModelError {
+    let words = format!("the account has no credit left: {words}");
+    ModelError::lacks(AgentLack::Credit, words, "give the account credit, or name another agent")
 }
 
 fn stream_fault(fault: LinesCodecError) -> TryFault {
     match fault {
-        LinesCodecError::MaxLineLengthExceeded => endless("4 MiB in one line".to_owned()),
-        LinesCodecError::Io(_) => again(ModelError::broken("an event of the server is no UTF-8")),
+        LinesCodecError::MaxLineLengthExceeded => endless("4 MiB in one line"),
+        LinesCodecError::Io(_) => again(broken("an event of the server is no UTF-8")),
     }
 }
 

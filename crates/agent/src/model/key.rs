@@ -33,6 +33,7 @@ const OTHERS: u32 = 0o077;
 
 pub(super) struct ProviderKey {
     key: Secret,
+    /// The same, for looking through texts.
     hidden: Secrets,
 }
 
@@ -50,9 +51,9 @@ impl ProviderKey {
         mark: &str,
     ) -> Result<Self, ModelError> {
         let text = match source {
+            KeySource::Command(command) => printed(command, programs, mark).await,
             KeySource::Env(name) => of_variable(name),
             KeySource::File(path) => of_file(path),
-            KeySource::Command(command) => printed(command, programs, mark).await,
         }?;
         Self::of_text(text, source)
     }
@@ -77,10 +78,7 @@ impl ProviderKey {
             }
             _ => return Ok(Self::of_secret(key)),
         };
-        Err(ModelError::Key {
-            what: format!("{source} {fault}"),
-            hint: "put the key alone there, on one line".to_owned(),
-        })
+        Err(ModelError::no_key(format!("{source} {fault}"), "put the key alone there, on one line"))
     }
 
     fn of_secret(key: Secret) -> Self {
@@ -97,11 +95,6 @@ impl ProviderKey {
         Some(value)
     }
 
-    /// The key as a secret that texts are looked through for.
-    pub(super) fn secrets(&self) -> &Secrets {
-        &self.hidden
-    }
-
     #[cfg(test)]
     pub(super) fn planted(text: &str) -> Self {
         Self::of_secret(Secret::new(text.to_owned()))
@@ -109,46 +102,41 @@ impl ProviderKey {
 }
 
 fn of_variable(name: &str) -> Result<Secret, ModelError> {
-    let text = env::var_os(name).map(OsString::into_string);
-    match text {
-        Some(Ok(text)) => Ok(Secret::new(text)),
-        Some(Err(_)) => Err(ModelError::Key {
-            what: format!("the variable {name} is no text"),
-            hint: format!("export {name} anew"),
-        }),
-        None => Err(ModelError::Key {
-            what: format!("the variable {name} is not set"),
-            hint: format!("export {name}, in the shell that starts descent"),
-        }),
-    }
+    let (what, hint) = match env::var_os(name).map(OsString::into_string) {
+        Some(Ok(text)) => return Ok(Secret::new(text)),
+        Some(Err(_)) => ("no text", " anew"),
+        None => ("not set", ", in the shell that starts descent"),
+    };
+    Err(ModelError::no_key(
+        format!("the variable {name} is {what}"),
+        format!("export {name}{hint}"),
+    ))
 }
 
 fn of_file(path: &Path) -> Result<Secret, ModelError> {
-    let fault = |what: String, hint: String| ModelError::Key { what, hint };
     let (shown, alone) = (path.display(), "it is a file with the key alone");
     // A person may have put a link to it there.
     let path = &std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
     let meta = std::fs::metadata(path).map_err(|error| {
         let hint = format!("write the key into it, then: chmod 600 {shown}");
-        fault(format!("the file {shown}: {error}"), hint)
+        ModelError::no_key(format!("the file {shown}: {error}"), hint)
     })?;
     if meta.mode() & OTHERS != 0 {
         let what = format!("others can read the file {shown}");
-        return Err(fault(what, format!("chmod 600 {shown}")));
+        return Err(ModelError::no_key(what, format!("chmod 600 {shown}")));
     }
     let bytes = files::read(path, KEY_BYTES_MAX as u64)
-        .map_err(|error| fault(format!("the file {shown}: {error}"), alone.to_owned()))?;
+        .map_err(|error| ModelError::no_key(format!("the file {shown}: {error}"), alone))?;
     String::from_utf8(bytes)
         .map(Secret::new)
-        .map_err(|_| fault(format!("the file {shown} is no text"), alone.to_owned()))
+        .map_err(|_| ModelError::no_key(format!("the file {shown} is no text"), alone))
 }
 
 /// Runs the command that prints a key. Dropping the future ends it.
 async fn printed(command: &str, programs: &dyn Programs, mark: &str) -> Result<Secret, ModelError> {
-    let fault = |what: String| ModelError::Key {
-        what: format!("the command `{command}` {what}"),
-        hint: "run it by hand in your home directory: it prints the key, and asks nothing"
-            .to_owned(),
+    let fault = |what: String| {
+        let hint = "run it by hand in your home directory: it prints the key, and asks nothing";
+        ModelError::no_key(format!("the command `{command}` {what}"), hint)
     };
     let job = Job {
         command: command.to_owned(),
@@ -218,14 +206,14 @@ impl<'a> ServerTexts<'a> {
 
     /// Words for a person, in one line.
     pub(super) fn words(self, text: &str) -> String {
-        let hidden = self.key.map(|key| key.secrets().hide(text));
+        let hidden = self.key.map(|key| key.hidden.hide(text));
         cut(&secrets::hide(&hidden.unwrap_or(text.into())))
     }
 
     /// The text of an answer, as it came; else the name of a secret that it repeats: `key`, or a variable.
     pub(super) fn answer(self, text: String) -> Result<String, String> {
         let all = secrets::all();
-        let all = self.key.map(ProviderKey::secrets).into_iter().chain([&*all]);
+        let all = self.key.map(|key| &key.hidden).into_iter().chain([&*all]);
         match all.filter_map(|secrets| secrets.in_text(text.as_bytes())).next() {
             Some(name) => Err(name.to_owned()),
             None => Ok(text),
@@ -272,7 +260,7 @@ mod tests {
             assert!(!format!("{header:?}").contains("planted"));
             assert_eq!(header.as_bytes(), b"Bearer sk-planted");
             let told = "no such key: sk-planted!";
-            assert_eq!(key.secrets().hide(told), "no such key: [key]!");
+            assert_eq!(key.hidden.hide(told), "no such key: [key]!");
         }
     }
 

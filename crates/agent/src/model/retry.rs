@@ -14,7 +14,7 @@ use tokio::{
     time::sleep,
 };
 
-use super::ModelError;
+use super::{ModelError, ModelFault};
 use descent_process::Timer;
 use descent_system::clock;
 
@@ -82,10 +82,7 @@ pub(super) fn may_repeat(status: StatusCode, words: RetryWords) -> bool {
 
 /// Tries at most of a question that ends so.
 pub(super) fn tries_max(error: &ModelError) -> u32 {
-    match error {
-        ModelError::SecretInAnswer(_) => KEY_TRIES_MAX,
-        _ => TRIES_MAX,
-    }
+    if error.kind == ModelFault::SecretInAnswer { KEY_TRIES_MAX } else { TRIES_MAX }
 }
 
 /// The wait before the try after `tries`, where the server names none.

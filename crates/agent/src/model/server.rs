@@ -5,6 +5,7 @@
 
 use std::time::Duration;
 
+use descent_core::event::AgentLack;
 use reqwest::{Client, header::HeaderMap};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -124,6 +125,9 @@ fn num_ctx(show: &Value) -> Option<u64> {
 impl Provider {
     /// Refuses a question that the server would cut silently.
     pub(super) fn fits(&self, needed: u64, told: Option<u64>) -> Result<(), ModelError> {
+        let Some(there) = self.context.or(told).filter(|there| needed > *there) else {
+            return Ok(());
+        };
         let hint = match self.context {
             Some(_) => {
                 "agents.NAME.context says so: give the server and this setting more, or name a model with more"
@@ -133,11 +137,8 @@ impl Provider {
                  `PARAMETER num_ctx 32768`; then agents.NAME.context = 32768"
             }
         };
-        match self.context.or(told) {
-            Some(there) if needed > there => {
-                Err(ModelError::Context { needed, there, hint: hint.to_owned() })
-            }
-            Some(_) | None => Ok(()),
-        }
+        let words =
+            format!("the question has about {needed} tokens with its answer, and {there} fit");
+        Err(ModelError::lacks(AgentLack::Context, words, hint))
     }
 }

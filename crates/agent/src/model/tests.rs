@@ -125,7 +125,6 @@ async fn ask(provider: &Provider, schema: Option<Value>) -> Result<ModelAnswer, 
         limits: AgentLimits {
             first_event: Duration::from_millis(400),
             idle: Duration::from_millis(200),
-            after_result: Duration::ZERO,
         },
         programs: &*programs::real(),
         mark: "tests/model",
@@ -187,10 +186,10 @@ async fn a_long_wait_is_handed_on_with_its_end() {
     for wait in ["31536000", "3600"] {
         let header = format!("retry-after: {wait}\r\n");
         let error = fails(answer("429 x", &header, b"{}")).await;
-        assert!(matches!(error, ModelError::Limited { until: Some(_), .. }), "{error:?}");
+        assert!(matches!(error.kind, ModelFault::Limited { until: Some(_) }), "{error:?}");
     }
     let error = fails(answer("529 x", "retry-after: 300\r\n", b"{}")).await;
-    assert!(matches!(error, ModelError::Limited { until: Some(_), .. }), "{error:?}");
+    assert!(matches!(error.kind, ModelFault::Limited { until: Some(_) }), "{error:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -198,9 +197,9 @@ async fn an_answer_without_end_is_no_answer() {
     let text =
         "data: {\"choices\":[{\"delta\":{\"content\":\"0123456789abcdef\"}}]}\n\n".repeat(20_000);
     let error = fails(events(&text)).await;
-    assert!(matches!(error, ModelError::Endless { .. }), "{error:?}");
+    assert_eq!(error.kind, ModelFault::Endless);
     let error = fails(events(&": ping\n".repeat(2_000_000))).await;
-    assert!(matches!(error, ModelError::Endless { .. }), "{error:?}");
+    assert_eq!(error.kind, ModelFault::Endless);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -245,7 +244,7 @@ async fn an_answer_that_the_server_called_whole_is_one_however_its_stream_ends()
 async fn tries_end_after_ten() {
     let server = serve(vec![answer("500 x", "retry-after-ms: 1\r\n", b"boom")]);
     let error = ask(&provider(&server.base), None).await.unwrap_err();
-    assert!(matches!(&error, ModelError::Down { words } if words.contains("boom")), "{error:?}");
+    assert!(error.kind == ModelFault::Down && error.words.contains("boom"), "{error:?}");
     assert_eq!(server.posts.load(Ordering::SeqCst), 10);
 }
 

@@ -34,17 +34,12 @@ pub(super) struct AnswerSoFar<'a> {
     pub(super) is_over: bool,
 }
 
-/// Why an event was not taken in.
+/// Why an event was not taken in, or what came is no answer.
 #[derive(Debug)]
-pub(super) enum EventError {
+pub(super) enum AnswerFault {
     Server(ServerFault),
     Foreign,
     TooLong,
-}
-
-/// Why what came is no answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum AnswerFault {
     /// The server did not say why it ended.
     Cut,
     /// It holds the secret of that name.
@@ -277,17 +272,17 @@ impl Wire {
     }
 
     /// Takes in the data of one event.
-    pub(super) fn event(self, data: &str, so_far: &mut AnswerSoFar<'_>) -> Result<(), EventError> {
+    pub(super) fn event(self, data: &str, so_far: &mut AnswerSoFar<'_>) -> Result<(), AnswerFault> {
         if data.trim() == DONE {
             so_far.is_over = true;
             return Ok(());
         }
-        let event: Value = serde_json::from_str(data).map_err(|_| EventError::Foreign)?;
+        let event: Value = serde_json::from_str(data).map_err(|_| AnswerFault::Foreign)?;
         if !event.is_object() {
             return Ok(());
         }
         if let Some(fault) = ServerFault::in_event(&event, so_far.texts) {
-            return Err(EventError::Server(fault));
+            return Err(AnswerFault::Server(fault));
         }
         let (text, refusal, reason) = match (self, text_at(&event, "/type")) {
             (Self::Messages, "content_block_start") => ("/content_block/text", "", ""),
@@ -316,7 +311,7 @@ impl Wire {
             self.count(usage, so_far);
         }
         if so_far.text.len() + so_far.refusal.len() > TEXT_BYTES_MAX {
-            Err(EventError::TooLong)
+            Err(AnswerFault::TooLong)
         } else {
             Ok(())
         }

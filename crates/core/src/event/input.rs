@@ -84,7 +84,7 @@ pub enum Input {
     NoRoom { why: String },
 }
 
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Merge {
     /// The tree is as it was.

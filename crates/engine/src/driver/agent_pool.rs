@@ -8,10 +8,10 @@ use descent_core::{id::AgentName, state::Intent};
 use descent_minds::prompt::Ending;
 
 use descent_agent::{
-    agent::{AskedModel, Maker, TalkWay, TalkingAgent},
+    agent::{HiredAgent, Maker},
     config::{
         Config, ConfigError,
-        agent_table::{Access, ResolvedAgent, Transport},
+        agent_table::{ResolvedAgent, Transport},
     },
     model::Asker,
 };
@@ -78,31 +78,8 @@ impl Agents {
         let agent = self.agent(intent, is_plan)?.ok_or_else(no_worker)?;
         let var = |name: &str| std::env::var_os(name);
         let env = environment.for_agent(&agent.env, &agent.set, var);
-        let way = match agent.transport.clone() {
-            Transport::Shell(command) => {
-                let price = agent.price;
-                return Ok(Maker::Shell { command, env, price, is_agent: true });
-            }
-            Transport::Headless(headless) => TalkWay::Headless(headless),
-            Transport::Acp(acp) => TalkWay::Acp(acp),
-            Transport::Model(provider) => {
-                return Ok(Maker::Model(Box::new(AskedModel {
-                    provider: *provider,
-                    name: agent.name,
-                    limits: agent.limits,
-                    price: agent.price,
-                    asker: self.asker.clone(),
-                    slot,
-                })));
-            }
-        };
-        Ok(Maker::Agent(Box::new(TalkingAgent {
-            way,
-            env,
-            access: Access::of(intent.role),
-            slot,
-            agent,
-        })))
+        let asker = self.asker.clone();
+        Ok(Maker::Agent(Box::new(HiredAgent { agent, env, asker, slot })))
     }
 
     fn agent(&self, intent: &Intent, is_plan: bool) -> Result<Option<ResolvedAgent>, ConfigError> {

@@ -248,12 +248,7 @@ impl Attempting {
     fn maker(&self) -> Result<Maker, Failure> {
         let RealExecutor { environment, agents, .. } = &self.executor;
         if let Some(action) = &self.action {
-            return Ok(Maker::Shell {
-                command: action.clone(),
-                env: environment.clone(),
-                price: None,
-                is_agent: false,
-            });
+            return Ok(Maker::Action { command: action.clone(), env: environment.clone() });
         }
         agents.maker(&self.intent, self.is_plan, environment, self.slot)
     }

@@ -369,7 +369,7 @@ fn lease(store: &Store, run: &RunId, status: RunStatus) -> Result<Lease, Failure
 fn check_mode(client: &dyn Client, store: &Store) -> Result<(), Failure> {
     match store.mode() {
         Ok(mode) if mode.is_degraded() => {
-            let (name, meaning) = (mode.name(), mode.meaning());
+            let [name, meaning] = mode.words();
             client.tell(&format!("the file system of the state is degraded ({name}): {meaning}"));
         }
         Ok(_) => {}

@@ -6,7 +6,7 @@ use descent_core::{doc::Node, state::fields::Writer};
 
 use super::quoted;
 use crate::{
-    reader::{Reader, placed, written},
+    reader::{HERE, Reader, placed, written},
     report::Fate,
 };
 
@@ -30,7 +30,7 @@ const CLEAN_IS_ZERO: [&str; 12] = [
 pub(super) fn base_case(mut old: Reader<'_, '_>) -> Vec<Node> {
     if !old.has("checklist") {
         let hint = "a `checklist`, or `type` and `value`";
-        old.fault_here("bad-check", "there is no check in the base case", Some(hint));
+        old.fault_in(HERE, "bad-check", "there is no check in the base case", Some(hint));
     }
     let parts = items(&mut old, "checklist");
     old.finish();
@@ -40,9 +40,7 @@ pub(super) fn base_case(mut old: Reader<'_, '_>) -> Vec<Node> {
 /// Its depth is limited by that of the text.
 fn items(old: &mut Reader<'_, '_>, key: &'static str) -> Vec<Node> {
     let mut parts = Vec::new();
-    for element in old.elements(key) {
-        parts.extend(element.open(old.report).and_then(item));
-    }
+    old.each(key, |one| parts.extend(item(one)));
     parts
 }
 
@@ -56,7 +54,7 @@ fn item(mut old: Reader<'_, '_>) -> Option<Node> {
         ["any_of"] => Some(list(&mut old, "any_of", "any", name)),
         _ => {
             let hint = Some("one of `check`, `group` and `any_of`");
-            old.fault_here("bad-check", "an item holds one kind of check", hint);
+            old.fault_in(HERE, "bad-check", "an item holds one kind of check", hint);
             None
         }
     };
@@ -73,7 +71,7 @@ fn list(old: &mut Reader<'_, '_>, key: &'static str, here: &str, name: Option<No
 
 fn leaf(mut old: Reader<'_, '_>, name: Option<Node>) -> Option<Node> {
     let Some(kind) = old.name("type") else {
-        old.fault_here("bad-check", "a check without its `type`", None);
+        old.fault_in(HERE, "bad-check", "a check without its `type`", None);
         return None;
     };
     let mut to = Writer::default();
@@ -94,7 +92,7 @@ fn leaf(mut old: Reader<'_, '_>, name: Option<Node>) -> Option<Node> {
     }
     let Some(value) = old.text("value") else {
         let message = format!("a `{kind}` without its `value`");
-        old.fault_here("missing-key", message, None);
+        old.fault_in(HERE, "missing-key", message, None);
         return None;
     };
     if matches!(kind, "file" | "not_file") {
@@ -157,11 +155,11 @@ fn quality(old: &mut Reader<'_, '_>, to: &mut Writer) {
         None => named.collect::<Vec<_>>().join("; "),
     };
     if words.trim().is_empty() {
-        old.fault_here("bad-check", "a `quality` without criteria or rubric", None);
+        old.fault_in(HERE, "bad-check", "a `quality` without criteria or rubric", None);
         return;
     }
     let what = "a judge rates it: name one in descent.toml (roles.judge)";
-    old.note_here(Fate::Carried, what);
+    old.note(Fate::Carried, HERE, what);
     to.put("quality", placed(old.span(), Node::string(words)));
     to.some("rubric", rubric.cloned());
     to.some("pass_threshold", old.take("pass_threshold").cloned());

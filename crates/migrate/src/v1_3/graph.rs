@@ -22,7 +22,7 @@ use descent_core::{
 
 use super::{Facts, FailedChoice, quoted};
 use crate::{
-    reader::{Entry, Name, Reader, placed, written},
+    reader::{Element, HERE, Name, Reader, placed, written},
     report::{Fate, Report},
 };
 
@@ -70,16 +70,8 @@ struct Sections {
 pub(super) fn read(old: &mut Reader<'_, '_>) -> WorkGraph {
     let mut graph = WorkGraph::default();
     let mut all = Sections::default();
-    for element in old.elements("atoms") {
-        if let Some(atom) = element.open(old.report) {
-            all.add_atom(atom);
-        }
-    }
-    for element in old.elements("decompositions") {
-        if let Some(decomposition) = element.open(old.report) {
-            all.add_decomposition(decomposition);
-        }
-    }
+    old.each("atoms", |atom| all.add_atom(atom));
+    old.each("decompositions", |decomposition| all.add_decomposition(decomposition));
     for entry in old.entries("or_groups") {
         if let Some(group) = entry.open(old.report) {
             all.add_group(group, &entry, &mut graph);
@@ -106,8 +98,8 @@ pub(super) fn read(old: &mut Reader<'_, '_>) -> WorkGraph {
             }
         }
     }
-    for Entry { at, member } in results.values() {
-        old.report.keep(at, &member.node, "there is no such atom");
+    for Element { at, node, .. } in results.values() {
+        old.report.keep(at, node, "there is no such atom");
     }
     let groups = all.groups.iter();
     graph.atoms.extend(groups.map(|(id, group)| (id.clone(), any(group))));
@@ -118,7 +110,7 @@ pub(super) fn read(old: &mut Reader<'_, '_>) -> WorkGraph {
 impl Sections {
     fn add_atom(&mut self, mut old: Reader<'_, '_>) {
         let Some(id) = old.name("id") else {
-            old.fault_here("missing-key", "an atom without its `id`", None);
+            old.fault_in(HERE, "missing-key", "an atom without its `id`", None);
             return;
         };
         if let Some(first) = self.atoms.get(&id.text) {
@@ -144,7 +136,7 @@ impl Sections {
     fn add_decomposition(&mut self, mut old: Reader<'_, '_>) {
         let span = old.span();
         let Some(parent) = old.name("parent") else {
-            old.fault_here("missing-key", "a decomposition without its `parent`", None);
+            old.fault_in(HERE, "missing-key", "a decomposition without its `parent`", None);
             return;
         };
         let children = old.names("children");
@@ -157,7 +149,7 @@ impl Sections {
             return;
         } else {
             let what = format!("`{}` is the group `all` of its children", parent.text);
-            old.note_here(Fate::Changed, what);
+            old.note(Fate::Changed, HERE, what);
             let first = self.decompositions.entry(parent.text);
             let known =
                 first.or_insert_with(|| Decomposition { span, children: Vec::new(), reason: None });
@@ -167,10 +159,10 @@ impl Sections {
         old.finish();
     }
 
-    fn add_group(&mut self, mut old: Reader<'_, '_>, entry: &Entry<'_>, graph: &mut WorkGraph) {
-        let (at, key, key_span) = (&entry.at, &entry.member.key, entry.member.key_span);
+    fn add_group(&mut self, mut old: Reader<'_, '_>, entry: &Element<'_>, graph: &mut WorkGraph) {
+        let (at, key, key_span) = (&entry.at, entry.key, entry.key_span);
         let id = self.free_id(key);
-        if id != *key {
+        if id != key {
             let what = format!("called `{id}` here");
             old.report.add(Fate::Changed, at, key_span, what);
         }
@@ -193,7 +185,7 @@ impl Sections {
         old.report.add(Fate::Carried, at, key_span, what);
         let span = old.span();
         old.finish();
-        graph.groups.insert(key.clone(), id.clone());
+        graph.groups.insert(String::from(key), id.clone());
         let group = Group { span, choices, selected };
         self.groups.insert(id, group);
     }
@@ -291,13 +283,13 @@ impl Sections {
     }
 
     /// Whether a result counts: its atom is resolved, and is no group, since a group is solved by its parts.
-    fn counts(&self, id: &str, atom: &Atom, result: &Entry<'_>, report: &mut Report) -> bool {
+    fn counts(&self, id: &str, atom: &Atom, result: &Element<'_>, report: &mut Report) -> bool {
         let why = match (self.decompositions.contains_key(id), atom.is_resolved) {
             (true, _) => "a group is solved by its parts",
             (false, false) => "the atom is not resolved, so it is made again",
             (false, true) => return true,
         };
-        report.keep(&result.at, &result.member.node, why);
+        report.keep(&result.at, result.node, why);
         false
     }
 
@@ -408,14 +400,14 @@ fn resolved(mut atom: Node) -> Node {
 // The results of contract 1.3: for each atom a summary and artifacts.
 
 /// The results by the id of the atom.
-fn results_all<'a>(old: &mut Reader<'a, '_>) -> BTreeMap<String, Entry<'a>> {
+fn results_all<'a>(old: &mut Reader<'a, '_>) -> BTreeMap<String, Element<'a>> {
     let entries = old.entries("bindings").into_iter();
-    entries.map(|result| (result.member.key.clone(), result)).collect()
+    entries.map(|result| (String::from(result.key), result)).collect()
 }
 
-fn results_binding(result: &Entry<'_>, id: &str, report: &mut Report) -> Node {
+fn results_binding(result: &Element<'_>, id: &str, report: &mut Report) -> Node {
     let Some(mut old) = result.open(report) else {
-        return result.member.node.clone();
+        return result.node.clone();
     };
     let summary = old.text("summary");
     let text = summary.as_ref().and_then(Node::as_str).unwrap_or_default();
@@ -432,6 +424,6 @@ fn results_binding(result: &Entry<'_>, id: &str, report: &mut Report) -> Node {
     let is_empty = |node: &Node| node.as_array().is_some_and(<[Node]>::is_empty);
     to.some("artifacts", artifacts.filter(|node| !is_empty(node)).cloned());
     to.text("by", "aot");
-    old.note_here(Fate::Carried, format!("the result of `{id}`"));
+    old.note(Fate::Carried, HERE, format!("the result of `{id}`"));
     old.finish_as(to)
 }

@@ -17,13 +17,11 @@ use super::segments::{self, Allowance};
 
 impl Commit {
     /// Whether this is a person's save, and not the commit made of it.
-    #[must_use]
     pub fn is_edit(&self) -> bool {
         self.command == "edit"
     }
 
     /// `descent` for a commit of the loop, otherwise the person.
-    #[must_use]
     pub fn author(&self) -> &str {
         match self.command.as_str() {
             "run" => "descent",
@@ -37,7 +35,6 @@ impl Commit {
             || (self.serial == next.serial && self.is_edit() && !next.is_edit())
     }
 
-    #[must_use]
     pub fn describe(&self) -> String {
         match (self.is_edit(), self.changes.is_empty()) {
             (true, _) => "the file was saved by hand".to_owned(),
@@ -70,7 +67,6 @@ impl History {
     }
 
     /// The commits of a lineage, the oldest first; of several with one serial the last.
-    #[must_use]
     pub fn commits(&self, lineage: &Lineage) -> Vec<Commit> {
         let mut found: Vec<Commit> = Vec::new();
         for commit in self.all(|commit| (commit.lineage == *lineage).then_some(commit)) {
@@ -84,7 +80,6 @@ impl History {
     }
 
     /// Earlier lineages whose commits are kept, each with its last serial, the oldest first.
-    #[must_use]
     pub fn lineages(&self) -> Vec<(Lineage, Serial)> {
         let mut found: Vec<(Lineage, Serial)> = Vec::new();
         for (lineage, serial) in self.all(|commit| Some((commit.lineage, commit.serial))) {
@@ -95,7 +90,6 @@ impl History {
     }
 
     /// The lineage of the newest line.
-    #[must_use]
     pub(crate) fn newest_lineage(&self) -> Option<Lineage> {
         let mut newest = self.newest_first().filter_map(|mut lines| lines.pop());
         let newest = self.last_line().or_else(|| newest.next());
@@ -124,7 +118,6 @@ impl History {
     }
 
     /// The serial of the newest commit of a lineage.
-    #[must_use]
     pub fn newest(&self, lineage: &Lineage) -> Option<Serial> {
         let last = self.last_line();
         if let Some(line) = last.filter(|line| line.commit.lineage == *lineage) {
@@ -160,7 +153,6 @@ impl History {
     }
 
     /// The state of a serial, byte for byte as it was committed.
-    #[must_use]
     pub fn state(&self, lineage: &Lineage, serial: Serial) -> Option<PastState> {
         let mut lines: Vec<ReadLine> = Vec::new();
         // Most questions are about new states: older files are read only if needed.
@@ -180,7 +172,6 @@ impl History {
     }
 
     /// The edit of a person that the commit of this serial adopted.
-    #[must_use]
     pub fn edit(&self, lineage: &Lineage, serial: Serial) -> Option<Vec<u8>> {
         let text = |line: ReadLine| match line.body {
             Body::Edit(text) if line.commit.serial == serial => {

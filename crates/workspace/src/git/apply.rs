@@ -152,7 +152,7 @@ impl Git {
             }
         }
         let call = |words| {
-            let call = self.at_home(words).index(index.path());
+            let call = self.at_home(words).index(&index.path);
             call.attributes_of(commit).setting("core.sparseCheckout=false")
         };
         call("update-index -z --index-info").stdin(entries).ok()?;
@@ -172,7 +172,7 @@ impl Git {
         prefix.push("/");
         let new = seen.pending.iter().filter(|change| !change.new.is_absent());
         let call = self.at_home("checkout-index -f -q -z --stdin").arg(prefix);
-        call.index(seen.head_index.path())
+        call.index(&seen.head_index.path)
             .attributes_of(head)
             .stdin_paths(new.map(|change| &change.path))
             .ok()?;

@@ -15,12 +15,13 @@ use std::{
 /// Nothing runs until one of `output`, `ok`, `line` is called.
 #[derive(Debug)]
 pub(super) struct Call<'a> {
-    git: &'a Git,
+    pub(super) git: &'a Git,
     verb: &'static str,
     before: Vec<OsString>,
     args: Vec<OsString>,
     env: Env,
-    cwd: PathBuf,
+    /// The tree that it runs on.
+    pub(super) cwd: PathBuf,
     stdin: Option<Vec<u8>>,
     bad_id: Option<String>,
     wait_max: Duration,
@@ -55,14 +56,6 @@ impl Git {
 }
 
 impl Call<'_> {
-    pub(super) fn repository(&self) -> &Git {
-        self.git
-    }
-
-    pub(super) fn tree(&self) -> &Path {
-        &self.cwd
-    }
-
     pub(super) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.args.push(arg.as_ref().to_owned());
         self

@@ -11,8 +11,8 @@ use std::{
 };
 
 use descent_core::{
-    event::{FILES_MAX, NotTaken},
-    id::{CommitId, Digest, TreeId, UnixMillis},
+    event::{FILES_MAX, Merge, NotTaken},
+    id::{CommitId, TreeId, UnixMillis},
 };
 
 use super::{
@@ -52,20 +52,6 @@ pub struct AttemptTree {
     pub links: Vec<(PathBuf, PathBuf)>,
 }
 
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Merge {
-    Clean {
-        commit: CommitId,
-        tree: TreeId,
-        /// The digest of the change against `base`, whatever it was applied to.
-        change: Digest,
-        /// The files of the change against `base`.
-        files: Vec<String>,
-    },
-    /// The paths that do not merge.
-    Conflict(Vec<String>),
-}
-
 /// The base of an attempt's change, its target, and its commit there.
 #[derive(Debug, Clone, Copy)]
 pub struct LandingSpec<'a> {
@@ -85,13 +71,13 @@ impl Git {
         if !tree.is_whole() {
             tree.record(c.base)?;
         }
-        let index = PrivateIndex::new(tree.admin())?;
+        let index = PrivateIndex::new(&tree.admin)?;
         let call = |verb| index.of(tree.call(verb));
         let mut taking = self.changes_in(tree, &index, c.base, c.exclude, &call)?;
         self.take_forced(tree, &mut taking)?;
         // No commit of this repository can hold them.
-        let saved = tree.admin().join(SAVED_DIR);
-        let paths = self.changed_in_modules(tree.at(), index.path(), &saved)?;
+        let saved = tree.admin.join(SAVED_DIR);
+        let paths = self.changed_in_modules(&tree.at, &index.path, &saved)?;
         if !paths.is_empty() {
             return Err(GitError::ModuleChanged { paths });
         }
@@ -112,7 +98,7 @@ impl Git {
     }
 
     /// The change of a commit against its base, as a commit on `onto`; the commit itself if `onto`
-    /// is its base.
+    /// is its base. Which files are protected is not known here.
     pub fn land(&self, made: &CommitId, l: &LandingSpec<'_>) -> Result<Merge, GitError> {
         let changes = self.changes(l.base, made)?;
         let (commit, tree) = if l.onto == l.base {
@@ -124,7 +110,7 @@ impl Git {
             }
         };
         let (change, files) = (diff::digest(&changes), diff::names(&changes));
-        Ok(Merge::Clean { commit, tree, change, files })
+        Ok(Merge::Clean { commit, tree, change, files, protected: Vec::new() })
     }
 }
 
@@ -167,17 +153,17 @@ impl Git {
         exclude: &[PathBuf],
     ) -> Result<(), GitError> {
         let tree = &self.tree(workspace);
-        let index = PrivateIndex::new(tree.admin())?;
+        let index = PrivateIndex::new(&tree.admin)?;
         let call = |verb| index.of(tree.call(verb));
         let changed = self.changes_in(tree, &index, base, exclude, &call)?;
         if !changed.ignored.is_empty() {
-            git_disk::keep_bytes(&tree.admin().join(IGNORED), &changed.ignored.join(&0))?;
+            git_disk::keep_bytes(&tree.admin.join(IGNORED), &changed.ignored.join(&0))?;
         }
         if changed.is_empty() {
             return Ok(());
         }
         self.take(&changed, call)?;
-        git_disk::rename(index.path(), &tree.admin().join(AFTER_SETUP))
+        git_disk::rename(&index.path, &tree.admin.join(AFTER_SETUP))
     }
 
     /// The paths that differ from the commit that a tree of ours stands at.
@@ -203,12 +189,12 @@ impl Git {
         exclude: &[PathBuf],
         call: &impl Fn(&'static str) -> Call<'a>,
     ) -> Result<IndexUpdates, GitError> {
-        let is_set_up = index.fill_from(&tree.admin().join(AFTER_SETUP))?;
+        let is_set_up = index.fill_from(&tree.admin.join(AFTER_SETUP))?;
         if !is_set_up {
             fill_from_base(index, tree, base, call)?;
         }
         let mut changed = self.changed_since(tree, exclude, call)?;
-        let before = files::read(&tree.admin().join(IGNORED), IGNORED_BYTES_MAX);
+        let before = files::read(&tree.admin.join(IGNORED), IGNORED_BYTES_MAX);
         let before = before.unwrap_or_default();
         let before: BTreeSet<&[u8]> = before.split(|byte| *byte == 0).collect();
         changed.ignored.retain(|path| !before.contains(&path[..]));
@@ -224,9 +210,9 @@ impl Git {
         exclude: &[PathBuf],
         call: &impl Fn(&'static str) -> Call<'a>,
     ) -> Result<IndexUpdates, GitError> {
-        let status = self.status_of_left(tree.at(), || call("status"), true)?;
-        let spared = spared(tree.at(), exclude);
-        let mut changed = IndexUpdates::of(&status.entries, tree.at(), &spared);
+        let status = self.status_of_left(&tree.at, || call("status"), true)?;
+        let spared = spared(&tree.at, exclude);
+        let mut changed = IndexUpdates::of(&status.entries, &tree.at, &spared);
         let mut paths = status.entries.iter().map(|entry| &entry.path);
         changed.has_own = paths.any(|path| is_within(path, OWN_DIR));
         changed.has_own |= status.ignored.iter().any(|path| is_in(path, OWN_DIR));

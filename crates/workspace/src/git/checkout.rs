@@ -55,8 +55,8 @@ impl Git {
         self.check_place(at)?;
         let tree = self.tree(at);
         let settle = || {
-            let saved = tree.admin().join(SAVED_DIR);
-            self.fill_modules(tree.at(), &tree.index(), &saved, leftovers, DEPTH_MAX)?;
+            let saved = tree.admin.join(SAVED_DIR);
+            self.fill_modules(&tree.at, &tree.index(), &saved, leftovers, DEPTH_MAX)?;
             times.map_or(Ok(()), |times| self.settle_times(&tree, commit, times))?;
             tree.record_commit(commit)
         };
@@ -125,7 +125,7 @@ impl Git {
         self.write_files(tree, commit)?;
         tree.call(leftovers.clean()).ok()?;
         match leftovers {
-            Leftovers::RemoveAll => not_taken::remove_below(tree.at()),
+            Leftovers::RemoveAll => not_taken::remove_below(&tree.at),
             Leftovers::KeepIgnored => Ok(()),
         }
     }
@@ -322,10 +322,10 @@ impl Git {
             }
             let private = PrivateIndex::new(&saved)?;
             private.fill_from(&saved.join("index"))?;
-            let call = || own.call_on("status", &dir).index(private.path());
+            let call = || own.call_on("status", &dir).index(&private.path);
             let status = own.status_of_left(&dir, call, false)?;
             let worked = status.entries.iter().filter(|entry| entry.worked != b'.');
-            let below = own.changed_in_modules(&dir, private.path(), &saved)?;
+            let below = own.changed_in_modules(&dir, &private.path, &saved)?;
             let names = worked.map(|entry| shown(&entry.path)).chain(below);
             changed.extend(names.map(|name| format!("{}/{name}", shown(&link.path))));
         }

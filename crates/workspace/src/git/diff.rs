@@ -309,7 +309,7 @@ impl Git {
             return Ok(None);
         }
         let index = PrivateIndex::new(scratch)?;
-        let call = |verb| index.with_objects(tree.call(verb).index(index.path()));
+        let call = |verb| index.with_objects(tree.call(verb).index(&index.path));
         let taking = self.changes_in(tree, &index, base, exclude, &call)?;
         self.take(&taking, call)?;
         let now = TreeId::new(call("write-tree").ok_id()?);

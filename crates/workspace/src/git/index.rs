@@ -23,7 +23,7 @@ use super::{
 #[derive(Debug)]
 pub(super) struct PrivateIndex {
     dir: TempDir,
-    path: PathBuf,
+    pub(super) path: PathBuf,
 }
 
 pub(super) const PREFIX: &str = "descent-";
@@ -35,10 +35,6 @@ impl PrivateIndex {
         Ok(Self { path: dir.path().join("index"), dir })
     }
 
-    pub(super) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// A run that uses this index. Nobody reads it later, so it needs no checksum.
     pub(super) fn of<'a>(&self, call: Call<'a>) -> Call<'a> {
         call.index(&self.path).setting("index.skipHash=true")
@@ -46,7 +42,7 @@ impl PrivateIndex {
 
     /// A run whose new objects lie beside the index.
     pub(super) fn with_objects<'a>(&self, call: Call<'a>) -> Call<'a> {
-        let borrowed = OsString::from_vec(borrowed(&call.repository().objects()));
+        let borrowed = OsString::from_vec(borrowed(&call.git.objects()));
         call.env("GIT_OBJECT_DIRECTORY", self.dir.path())
             .env("GIT_ALTERNATE_OBJECT_DIRECTORIES", borrowed)
     }
@@ -74,7 +70,7 @@ impl Git {
             return Ok(Vec::new());
         }
         let call = call("update-index --add --remove --replace -z --stdin");
-        let tree = call.tree().to_owned();
+        let tree = call.cwd.clone();
         let taken = call.stdin_paths(&taking.take).ran().map_err(|error| {
             let paths = taking.take.iter().map(|path| as_path(path));
             git_disk::first_unreadable(&tree, paths).unwrap_or(error)

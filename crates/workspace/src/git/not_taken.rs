@@ -51,18 +51,18 @@ impl Git {
         tree: &Tree<'_>,
         taking: &mut IndexUpdates,
     ) -> Result<(), GitError> {
-        let git = tree.at().join(".git");
+        let git = tree.at.join(".git");
         let own = git.join("index");
         let is_plain = files::plain_dir(&git).is_ok() && files::plain_file(&own).is_ok();
         if !is_plain || taking.ignored.is_empty() || !tree.has_other_index() {
             return Ok(());
         }
-        let index = PrivateIndex::new(tree.admin())?;
+        let index = PrivateIndex::new(&tree.admin)?;
         index.fill_from(&own)?;
         match self.status(index.of(tree.call("status")).within(LOOK_MAX), false) {
             Err(GitError::Failed { cause, .. })
                 if !matches!(cause, Some(OutsideCause::Lack(_))) => {}
-            status => taking.force(status?.entries, tree.at()),
+            status => taking.force(status?.entries, &tree.at),
         }
         Ok(())
     }
@@ -84,7 +84,7 @@ impl Git {
             some(taking.no_file.clone(), "no file any more"),
             some(taking.closed.clone(), "it cannot be read"),
         ];
-        let others = left.into_iter().chain(self.left_in_repository(tree.at(), base, made));
+        let others = left.into_iter().chain(self.left_in_repository(&tree.at, base, made));
         let others: Vec<String> = others.flatten().collect();
         let ignored = taking.ignored.iter().map(|path| shown(path));
         NotTaken {

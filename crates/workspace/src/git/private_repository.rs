@@ -95,7 +95,7 @@ impl Git {
         };
         // The objects must be durable before the index names them.
         self.sync_all()?;
-        git_disk::keep_index(index.path(), &self.known_index())?;
+        git_disk::keep_index(&index.path, &self.known_index())?;
         Ok(snapshot)
     }
 
@@ -169,7 +169,7 @@ impl Git {
         if is_known {
             index.fill_from(&self.known_index())?;
         }
-        let call = |verb| self.call(verb).index(index.path());
+        let call = |verb| self.call(verb).index(&index.path);
         let output = call("ls-files -z").ok()?;
         let known: BTreeSet<&[u8]> = fields(&output).collect();
         let wanted: BTreeSet<&[u8]> = found.files.iter().map(Vec::as_slice).collect();

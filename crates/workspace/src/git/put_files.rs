@@ -3,7 +3,7 @@
 //! Invariant: everything overwritten here was first checked by `in_the_way` and the caller.
 #![allow(clippy::disallowed_methods)] // door: the person's files
 
-use super::{GitError, call::as_path, diff::PathChange};
+use super::{GitError, call::as_path, diff::PathChange, git_disk};
 use std::{
     collections::BTreeSet,
     fs, io,
@@ -33,24 +33,13 @@ pub(super) fn in_the_way(top: &Path, changes: &[PathChange]) -> Vec<PathBuf> {
 
 /// Files in the directory `path` that are not among the known ones.
 fn unknown_below(top: &Path, path: &Path, known: &BTreeSet<&Path>) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    let mut dirs = vec![path.to_owned()];
-    while let Some(dir) = dirs.pop() {
-        let is_dir = top.join(&dir).symlink_metadata().is_ok_and(|meta| meta.is_dir());
-        if !is_dir {
-            continue;
-        }
-        let entries = fs::read_dir(top.join(&dir)).into_iter().flatten().flatten();
-        for entry in entries {
-            let below = dir.join(entry.file_name());
-            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-                dirs.push(below);
-            } else if !known.contains(below.as_path()) {
-                found.push(below);
-            }
-        }
+    let dir = top.join(path);
+    if !dir.symlink_metadata().is_ok_and(|meta| meta.is_dir()) {
+        return Vec::new();
     }
-    found
+    let below = git_disk::files_below(&dir, usize::MAX).into_iter();
+    let below = below.filter_map(|file| Some(file.strip_prefix(top).ok()?.to_owned()));
+    below.filter(|path| !known.contains(path.as_path())).collect()
 }
 
 /// Whether `path` is a file or a symlink; a directory counts by its content.

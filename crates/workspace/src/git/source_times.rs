@@ -92,8 +92,8 @@ impl Git {
     ) -> Result<(), GitError> {
         let mut settled = Vec::new();
         for blob in self.blobs_of(commit)? {
-            let at = tree.at().join(&blob.path);
-            let Some(now) = time_of(&at).filter(|_| is_plain(tree.at(), &blob.path)) else {
+            let at = tree.at.join(&blob.path);
+            let Some(now) = time_of(&at).filter(|_| is_plain(&tree.at, &blob.path)) else {
                 continue;
             };
             let recorded = blob.path.to_str().and_then(|path| times.by_path.get(path));

@@ -101,9 +101,15 @@ fn parse(output: &[u8]) -> Option<WorkTreeStatus> {
                     status.branch = name.or(status.branch);
                 }
             },
-            b"1 " => status.entries.push(tracked(record)?),
-            b"u " => status.entries.push(unmerged(record)?),
-            b"? " => status.entries.push(untracked(&record[2..])),
+            b"1 " => status.entries.push(changed(StatusKind::Tracked, record, 9, 5)?),
+            b"u " => status.entries.push(changed(StatusKind::Unmerged, record, 11, 6)?),
+            b"? " => status.entries.push(StatusEntry {
+                kind: StatusKind::Untracked,
+                staged: b'?',
+                worked: b'?',
+                path: record[2..].to_vec(),
+                ..StatusEntry::default()
+            }),
             b"! " => status.ignored.push(record[2..].to_vec()),
             _ => {}
         }
@@ -122,44 +128,26 @@ fn closed(said: &[u8]) -> Vec<String> {
 }
 
 /// `columns` counts the fields up to and including the path, which alone may contain spaces.
-fn split(record: &[u8], columns: usize) -> Option<Vec<&[u8]>> {
+fn changed(
+    kind: StatusKind,
+    record: &[u8],
+    columns: usize,
+    tree_mode: usize,
+) -> Option<StatusEntry> {
     let parts: Vec<&[u8]> = record.splitn(columns, |byte| *byte == b' ').collect();
-    (parts.len() == columns && parts[1].len() == 2).then_some(parts)
-}
-
-fn tracked(record: &[u8]) -> Option<StatusEntry> {
-    let parts = split(record, 9)?;
-    Some(StatusEntry {
-        kind: StatusKind::Tracked,
-        staged: parts[1][0],
-        worked: parts[1][1],
-        index_mode: parts[4].to_vec(),
-        tree_mode: parts[5].to_vec(),
-        index_id: parts[7].to_vec(),
-        path: parts[8].to_vec(),
-    })
-}
-
-fn unmerged(record: &[u8]) -> Option<StatusEntry> {
-    let parts = split(record, 11)?;
-    Some(StatusEntry {
-        kind: StatusKind::Unmerged,
-        staged: parts[1][0],
-        worked: parts[1][1],
-        tree_mode: parts[6].to_vec(),
-        path: parts[10].to_vec(),
-        ..StatusEntry::default()
-    })
-}
-
-fn untracked(path: &[u8]) -> StatusEntry {
-    StatusEntry {
-        kind: StatusKind::Untracked,
-        staged: b'?',
-        worked: b'?',
-        path: path.to_vec(),
-        ..StatusEntry::default()
+    if parts.len() != columns || parts[1].len() != 2 {
+        return None;
     }
+    let of_index = |n: usize| if kind == StatusKind::Tracked { parts[n] } else { b"" }.to_vec();
+    Some(StatusEntry {
+        kind,
+        staged: parts[1][0],
+        worked: parts[1][1],
+        index_mode: of_index(4),
+        tree_mode: parts[tree_mode].to_vec(),
+        index_id: of_index(7),
+        path: parts[columns - 1].to_vec(),
+    })
 }
 
 impl IndexUpdates {
@@ -249,7 +237,7 @@ impl Git {
     /// `call` says which tree and which index. A collapsed directory of a sparse index stays
     /// collapsed.
     pub(super) fn listing(&self, call: Call<'_>) -> Result<Listing, GitError> {
-        let tree = call.tree().to_owned();
+        let tree = call.cwd.clone();
         let output = call.args(["-s", "-v", "-z", "--sparse"]).ok()?;
         let mut listing = Listing::default();
         for record in fields(&output) {

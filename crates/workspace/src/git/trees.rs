@@ -46,8 +46,9 @@ const SMALL_BYTES_MAX: u64 = 64 << 10;
 #[derive(Debug)]
 pub(super) struct Tree<'g> {
     git: &'g Git,
-    at: PathBuf,
-    admin: PathBuf,
+    pub(super) at: PathBuf,
+    /// Its record.
+    pub(super) admin: PathBuf,
 }
 
 impl Git {
@@ -108,14 +109,6 @@ impl Git {
 }
 
 impl<'g> Tree<'g> {
-    pub(super) fn admin(&self) -> &Path {
-        &self.admin
-    }
-
-    pub(super) fn at(&self) -> &Path {
-        &self.at
-    }
-
     pub(super) fn index(&self) -> PathBuf {
         self.admin.join("index")
     }

@@ -13,7 +13,7 @@ use descent_core::id::{CommitId, Digest};
 
 use super::{
     super::is_of_packages, Checkout, Leftovers, Result, Warmth, WorkDir, WorkspaceError, Worktrees,
-    kept, places, warm::BroughtTree,
+    kept, places,
 };
 
 impl Worktrees {
@@ -40,13 +40,12 @@ impl Worktrees {
         let was_there = root.is_dir();
         let brought = if !was_there && warmth == Warmth::Warm {
             let brought = self.bring_warm(&root, commit)?;
-            self.git.mark_setup(&root, brought.set_up.as_deref().unwrap_or_default())?;
+            self.git.mark_setup(&root, brought.mark.as_deref().unwrap_or_default())?;
             brought
         } else {
-            let path = self.bring(&root, commit, Leftovers::KeepIgnored, None)?;
-            BroughtTree { path, is_warm: false, set_up: None }
+            WorkDir::cold(self.bring(&root, commit, Leftovers::KeepIgnored, None)?)
         };
-        let is_reused = was_there || brought.is_warm;
+        let is_reused = was_there || brought.is_reused;
         let room = WorkDir { is_reused, ..WorkDir::ready(brought.path) };
         let Some(mark) = self.mark_of_setup(commit)? else { return Ok(room) };
         let is_new = self.git.setup_mark(&root) != mark;
@@ -100,13 +99,10 @@ impl Worktrees {
         self.remove_tree(&root)?;
         let brought = match warmth {
             Warmth::Warm => self.bring_as_here(&root, commit)?,
-            Warmth::Cold => {
-                let path = self.bring(&root, commit, Leftovers::RemoveAll, None)?;
-                BroughtTree { path, is_warm: false, set_up: None }
-            }
+            Warmth::Cold => WorkDir::cold(self.bring(&root, commit, Leftovers::RemoveAll, None)?),
         };
         self.put_back(&root, &aside)?;
-        Ok(WorkDir { path: brought.path, is_new: true, is_reused: brought.is_warm, mark: None })
+        Ok(WorkDir { mark: None, ..brought })
     }
 
     fn put_aside(&self, root: &Path, aside: &Path) -> Result<()> {

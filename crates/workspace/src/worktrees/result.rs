@@ -15,7 +15,7 @@ use descent_core::{
 };
 
 use super::{super::RebuildResult, ATTEMPT, Result, WorkspaceError, Worktrees, places};
-use crate::git::{self, ApplyOutcome, AttemptTree, Candidate, Change, LandingSpec, Leftovers};
+use crate::git::{ApplyOutcome, AttemptTree, Candidate, Change, LandingSpec, Leftovers};
 use descent_system::secrets;
 
 /// The output of an attempt, and the files that it changed.
@@ -159,19 +159,17 @@ impl Worktrees {
             Product::Broken(why) => return Ok(Merge::Broken(why.clone())),
             Product::Commit(commit) => commit,
         };
-        Ok(match self.git.land(made, landing)? {
-            git::Merge::Conflict(mut paths) => {
-                secrets::hide_in_each(&mut paths);
-                Merge::Conflict(paths)
+        let mut merge = self.git.land(made, landing)?;
+        match &mut merge {
+            Merge::Conflict(paths) => secrets::hide_in_each(paths),
+            Merge::Clean { files, protected, .. } => {
+                protected.extend(files.iter().filter(|file| self.is_protected(file)).cloned());
+                secrets::hide_in_each(protected);
+                secrets::hide_in_each(files);
             }
-            git::Merge::Clean { commit, tree, change, mut files } => {
-                let protected = files.iter().filter(|file| self.is_protected(file));
-                let mut protected: Vec<String> = protected.cloned().collect();
-                secrets::hide_in_each(&mut protected);
-                secrets::hide_in_each(&mut files);
-                Merge::Clean { commit, tree, change, files, protected }
-            }
-        })
+            Merge::Unchanged { .. } | Merge::Broken(_) => {}
+        }
+        Ok(merge)
     }
 
     pub(super) fn is_protected(&self, file: &str) -> bool {

@@ -23,7 +23,7 @@ use std::{
 use descent_core::id::CommitId;
 use serde::{Deserialize, Serialize};
 
-use super::{Checkout, Leftovers, Result, WorkspaceError, Worktrees, kept, places};
+use super::{Checkout, Leftovers, Result, WorkDir, WorkspaceError, Worktrees, kept, places};
 use crate::git::SourceTimes;
 use descent_process::{
     layers::{self, Layer},
@@ -80,15 +80,6 @@ struct ImageRecord {
     dirs: Vec<PathBuf>,
     times: SourceTimes,
     set_up: Option<Vec<u8>>,
-}
-
-/// A tree that was brought to a commit, and what it began with.
-pub(super) struct BroughtTree {
-    /// The project's directory in it.
-    pub(super) path: PathBuf,
-    pub(super) is_warm: bool,
-    /// The mark of the `setup` that need not run again.
-    pub(super) set_up: Option<Vec<u8>>,
 }
 
 /// The directories that trees begin with, for a person
@@ -148,14 +139,15 @@ impl Image {
 }
 
 impl Worktrees {
-    /// Brings a tree to a commit, with the build state of the newest image.
-    pub(super) fn bring_warm(&self, root: &Path, commit: &CommitId) -> Result<BroughtTree> {
+    /// Brings a tree to a commit, with the build state of the newest image. It has the mark of the `setup` that need not
+    /// run again.
+    pub(super) fn bring_warm(&self, root: &Path, commit: &CommitId) -> Result<WorkDir> {
         let _held = self.warm.images.read();
         self.bring_with(root, commit, self.image()?)
     }
 
     /// The same with the person's own build state, for the files that the commit was made from.
-    pub(super) fn bring_as_here(&self, root: &Path, commit: &CommitId) -> Result<BroughtTree> {
+    pub(super) fn bring_as_here(&self, root: &Path, commit: &CommitId) -> Result<WorkDir> {
         let image = if self.is_warm { self.persons_image(commit)? } else { None };
         self.bring_with(root, commit, image)
     }
@@ -165,12 +157,11 @@ impl Worktrees {
         root: &Path,
         commit: &CommitId,
         image: Option<Arc<Image>>,
-    ) -> Result<BroughtTree> {
+    ) -> Result<WorkDir> {
         let way = image.as_ref().map(|image| self.way_of(image));
         let image = image.filter(|_| way != Some(CopyWay::TooLarge));
         let Some(image) = image else {
-            let path = self.bring(root, commit, Leftovers::RemoveAll, None)?;
-            return Ok(BroughtTree { path, is_warm: false, set_up: None });
+            return Ok(WorkDir::cold(self.bring(root, commit, Leftovers::RemoveAll, None)?));
         };
         let mut old = self.put_copies_aside(root, &image)?;
         let path = self.bring(root, commit, Leftovers::RemoveAll, Some(&image.times))?;
@@ -204,8 +195,8 @@ impl Worktrees {
             layers::make(root, &layers).map_err(WorkspaceError::io(root))?;
         }
         let carried = layers.len() + copies.dirs.len();
-        let set_up = image.set_up.clone().filter(|_| carried == image.dirs.len());
-        Ok(BroughtTree { path, is_warm: carried > 0, set_up })
+        let mark = image.set_up.clone().filter(|_| carried == image.dirs.len());
+        Ok(WorkDir { is_reused: carried > 0, mark, ..WorkDir::cold(path) })
     }
 
     /// Makes one directory in a tree, where it is free there and ignored; `None` if it is not there then.

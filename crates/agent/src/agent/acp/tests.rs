@@ -1,12 +1,15 @@
 //! The reader on recorded sessions of real agents over the protocol.
 
+use descent_core::state::Usage;
+
 use super::*;
 use crate::agent::{heard::EarlierUsage, tests::recorded};
 
 /// All that is heard of a recorded session, up to its first error or the end of its first turn.
 fn read(name: &str) -> Heard {
     let log = tempfile::NamedTempFile::new().expect("a log");
-    let heard = Heard::new(log.path(), EarlierUsage::none()).expect("a log");
+    let heard =
+        Heard::new(log.path(), EarlierUsage::OfOtherSessions(Usage::default())).expect("a log");
     for line in recorded::text(name).lines() {
         let message: Value = serde_json::from_str(line).expect("a message");
         if message["method"] == "session/update" {

@@ -13,7 +13,8 @@ use crate::agent::{heard::EarlierUsage, tests::recorded};
 fn read(name: &str) -> Heard {
     let text = recorded::text(name);
     let log = tempfile::NamedTempFile::new().expect("a log");
-    let heard = Heard::new(log.path(), EarlierUsage::none()).expect("a log");
+    let heard =
+        Heard::new(log.path(), EarlierUsage::OfOtherSessions(Usage::default())).expect("a log");
     let mut claude = ClaudeStreamJson::default();
     let mut codex = CodexExecJson;
     for line in text.lines() {
@@ -113,8 +114,11 @@ fn tokens_the_session_and_the_answer_are_those_that_were_told() {
 
 #[test]
 fn tokens_are_known_while_a_turn_goes_on_and_a_message_of_two_events_is_one_call() {
-    let heard =
-        Heard::new(&tempfile::tempdir().unwrap().path().join("log"), EarlierUsage::none()).unwrap();
+    let heard = Heard::new(
+        &tempfile::tempdir().unwrap().path().join("log"),
+        EarlierUsage::OfOtherSessions(Usage::default()),
+    )
+    .unwrap();
     let mut dialect = ClaudeStreamJson::default();
     let mut event = |id: &str, output: u64| {
         let usage = json!({"input_tokens": 10, "output_tokens": output,

@@ -18,7 +18,7 @@ use crate::driver::{
     executor::{blocking, with_trees},
     resume::note_of,
 };
-use descent_agent::agent::{self, AgentError, Begun, LiveUsage, Maker, SessionRecord};
+use descent_agent::agent::{self, AgentError, Begun, LiveUsage, SessionRecord};
 use descent_store::evidence::EvidenceKeeper;
 use descent_system::{
     clock::to_next_poll,
@@ -76,8 +76,7 @@ async fn make(
     let (executor, maker) = (&a.executor, a.maker()?);
     let (slot, base) = (a.slot, a.intent.base.clone());
     let goes_on = session.is_some();
-    // A model that is asked works in no directory.
-    let needs_tree = goes_on && !matches!(maker, Maker::Model(_));
+    let needs_tree = goes_on && !maker.is_model();
     let dir = with_trees(&executor.workspaces, move |workspaces| {
         match goes_on && workspaces.is_as_given(slot) {
             true => workspaces.as_left(slot).map(Some),

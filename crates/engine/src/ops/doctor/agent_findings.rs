@@ -22,7 +22,7 @@ use crate::{
     survey,
 };
 use descent_agent::{
-    agent::{AskedModel, last_object},
+    agent::last_object,
     config::{
         self, Config,
         agent_table::{AgentLimits, LoginCheck, Preset, ResolvedAgent, Transport},
@@ -30,7 +30,8 @@ use descent_agent::{
         provider::Provider,
     },
     model::{
-        AnswerStop, Asker, ModelAnswer, ModelError, ModelQuestion, ModelTurn, ServerLook, Speaker,
+        AnswerStop, AskContext, Asker, ModelAnswer, ModelError, ModelQuestion, ModelTurn,
+        NoObserver, ServerLook, Speaker,
     },
 };
 use descent_process::{self as process, Programs, environment};
@@ -53,7 +54,7 @@ pub(super) fn findings(place: &StatePlace, programs: &dyn Programs) -> Vec<Findi
         AgentLook { config: &config, environment: &environment, programs, dir: &place.project };
     let refused = trust::refused_configuration(place, &config);
     let of_name = |name: &AgentName| match &refused {
-        Some(why) if config.is_of_project(name) => not_tried(&look, name, why),
+        Some(why) if config.project.agents.contains_key(name) => not_tried(&look, name, why),
         Some(_) | None => of_name(&look, name),
     };
     let mut findings = match config.names() {
@@ -315,28 +316,27 @@ fn providers_tried(
     };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| (error.to_string(), String::new()))?;
-    let model = AskedModel {
-        provider: provider.clone(),
-        name: agent.name.clone(),
-        limits: AgentLimits {
-            first_event: agent.limits.first_event.min(ANSWER_MAX),
-            ..agent.limits
-        },
-        price: agent.price,
-        asker: Asker::default(),
-        slot: 0,
-    };
     process::prepare().map_err(|failure| (failure.message, failure.hint))?;
     let mark = format!("doctor-{}/{name}", std::process::id());
-    let server = runtime.block_on(model.look(look.programs, &mark));
+    let first_event = agent.limits.first_event.min(ANSWER_MAX);
+    let asker = Asker::default();
+    let context = AskContext {
+        provider,
+        limits: AgentLimits { first_event, ..agent.limits },
+        programs: look.programs,
+        mark: &mark,
+        observer: &NoObserver,
+        tries_max: 1,
+    };
+    let server = runtime.block_on(asker.look(context));
     let server = server.map_err(|error| told(&error))?;
     if let Some(error) = missing(provider, &server) {
         return Err(told(&error));
     }
-    let answered = runtime.block_on(model.ask(look.programs, &mark, &question()));
+    let answered = runtime.block_on(asker.ask(context, &question()));
     let answered = answered.map_err(|error| told(&error))?;
     let fits = fits(&answered);
-    let is_structured = model.asker.is_structured(provider) == Some(true);
+    let is_structured = asker.is_structured(provider) == Some(true);
     let answers = match (&answered.stop, fits, is_structured) {
         (AnswerStop::Refused(words), ..) => format!("refuses to answer: {words}"),
         (_, false, _) => "answers, and not in the form asked for".to_owned(),
@@ -382,8 +382,6 @@ fn missing(provider: &Provider, server: &ServerLook) -> Option<ModelError> {
     let latest = format!("{}:latest", provider.model);
     let is_there = models.iter().any(|model| *model == provider.model || *model == latest);
     let some: Vec<&str> = models.iter().take(8).map(String::as_str).collect();
-    (!is_there && !provider.is_vendor()).then(|| ModelError::NoModel {
-        model: provider.model.clone(),
-        words: format!("it has {}", some.join(", ")),
-    })
+    let words = format!("it has {}", some.join(", "));
+    (!is_there && !provider.is_vendor()).then(|| ModelError::no_model(&provider.model, &words))
 }

@@ -103,9 +103,10 @@ fn tried(probe: &store::Probe) -> [Finding; 3] {
     };
     let edits = match &probe.mode {
         Ok(mode) if mode.is_degraded() => {
-            Health::Degraded.of("edits", mode.name(), mode.meaning()).mend(LOCAL_DISK)
+            let [name, meaning] = mode.words();
+            Health::Degraded.of("edits", name, meaning).mend(LOCAL_DISK)
         }
-        Ok(mode) => Finding::ok("edits", format!("{}: {}", mode.name(), mode.meaning())),
+        Ok(mode) => Finding::ok("edits", mode.words().join(": ")),
         Err(error) => lacks("edits", error, "no commit can take a name here", OTHER_DISK),
     };
     let lock = match &probe.lock {

@@ -52,7 +52,7 @@ fn whatever_somebody_did_to_it_the_files_are_the_commits_again() {
     put(&at, "new/untracked.txt", "x");
     world.git_in(&at, &["checkout", "-q", "-b", "mine"]);
     world.git_in(&at, &["commit", "-q", "-am", "mine"]);
-    let record = git.tree(&at).admin().to_owned();
+    let record = git.tree(&at).admin.clone();
     put(&record, "index.lock", "");
     put(&record, "MERGE_HEAD", "x");
     git.checkout(&at, &head, Leftovers::RemoveAll, None).unwrap();
@@ -98,7 +98,7 @@ fn ignored_files_stay_as_asked() {
 fn broken_trees_are_made_anew() {
     let world = World::new();
     let (git, at, head) = made(&world, "w");
-    let admin = git.tree(&at).admin().to_owned();
+    let admin = git.tree(&at).admin.clone();
     let breaks: [&dyn Fn(); 6] = [
         &|| fs::remove_dir_all(at.join(".git")).unwrap(),
         &|| fs::remove_dir_all(&admin).unwrap(),
