@@ -149,14 +149,10 @@ pub struct ProjectWords {
 
 /// The value of that name in the template `project`.
 pub(super) fn project_value(project: &ProjectWords, name: &str) -> Option<String> {
-    let lines = |lines: &[String]| match lines {
-        [] => String::new(),
-        lines => fenced(&lines.join("\n")),
-    };
     Some(match name {
         "texts" => project.texts.iter().map(told).collect(),
-        "files" => lines(&project.files),
-        "commands" => lines(&project.commands),
+        "files" => fenced(&project.files.join("\n")),
+        "commands" => fenced(&project.commands.join("\n")),
         _ => return None,
     })
 }

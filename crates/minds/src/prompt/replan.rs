@@ -42,9 +42,7 @@ pub(super) fn value(subject: &PromptSubject<'_>, name: &str) -> Option<String> {
     let (world, own) = (subject.world, &subject.intent.atom);
     let plan = subject.atom().and_then(|atom| atom.plan());
     let placed = plan.map(|plan| &plan.placed).filter(|one| one.is_placed());
-    let advice = |text: String| {
-        if text.is_empty() { text } else { fenced(&cut(&text, SAID_BYTES_MAX)) }
-    };
+    let advice = |text: String| fenced(&cut(&text, SAID_BYTES_MAX));
     Some(match name {
         "placed" => placed.map(|one| one.reason.to_string()).unwrap_or_default(),
         "was" => {
