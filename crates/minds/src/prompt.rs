@@ -21,8 +21,7 @@ mod tests;
 mod upstream;
 mod workplace;
 
-use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
-
+use descent_core::doc::prelude::*;
 use descent_core::{
     id::{AgentName, AtomId, UnixMillis},
     state::Intent,

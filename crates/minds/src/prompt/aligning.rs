@@ -3,17 +3,11 @@
 //!
 //! Invariant: everything that a file of the project says stands in a fence that it cannot close, and is called data.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{
     Prompt, preamble,
     section::{cut, fenced, flag, in_a_line},
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{self, Node},
     id::{AtomId, UnixMillis},

@@ -1,13 +1,6 @@
 //! The results that an attempt builds on: in its prompt, and as the text of `$DESCENT_BINDINGS`. Findings of probes, and
 //! lessons.
 
-use alloc::{
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     planning,
     result_text::{ResultText, binding_node},
@@ -15,6 +8,7 @@ use super::{
     subject::PromptSubject,
     upstream,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{self, Node},
     graph::{Ix, NodeKind},

@@ -1,16 +1,11 @@
 //! The earlier attempts of an atom: how each ended, what its checks printed, what it reported and changed, and the files
 //! with it.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     section::{LateValues, PromptSection, cut, flag, in_a_line, indented, last_lines, led, names},
     subject::PromptSubject,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc,
     event::Clarity,

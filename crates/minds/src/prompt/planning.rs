@@ -1,16 +1,11 @@
 //! The parts of a planner's prompt: its remaining budget, its failed plans, and the directive of the control law.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     replan,
     section::{PromptFile, cut, fenced, in_a_line, led, title},
     subject::PromptSubject,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{self, Node},
     fragment::Remaining,

@@ -2,18 +2,13 @@
 //!
 //! Invariant: a pure function of the state. Not here: which question names which of them (`question_values`).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     replan,
     result_text::ResultText,
     section::{bracketed, cut, data, fenced, in_a_line, indented, led, names},
     upstream,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc,
     fragment::delta,

@@ -1,17 +1,11 @@
 //! The part of a prompt for a planning step that the program placed: what failed and why, what stood there, and what
 //! was planned anew before. Reasons and opinions that go with it.
 
-use alloc::{
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     section::{cut, fenced, in_a_line, last_lines, named, title},
     subject::PromptSubject,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     graph::active,
     id::AtomId,

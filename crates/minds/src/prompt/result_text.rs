@@ -2,9 +2,8 @@
 //!
 //! Not here: how much of it is shown (`built_on`, `upstream`).
 
-use alloc::{format, string::String};
-
 use super::section::{indented, led, names};
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{self, Node},
     event::Clarity,

@@ -2,14 +2,7 @@
 //!
 //! Invariant: a fence that is cut is closed, so that what follows stands outside of it.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use descent_core::doc::prelude::*;
 use descent_core::{id::AtomId, world::World};
 
 /// A cut at the end of a line may leave out so many bytes more.

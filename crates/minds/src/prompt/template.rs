@@ -7,9 +7,8 @@
 //! `{name}` is a value. `{?name}…{/}` is there if the value is not empty, `{!name}…{/}` if it is. A line whose values are all
 //! empty is left out. Nothing in a value is read as a template.
 
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
-
 use super::section::{LateValues, PromptSection};
+use descent_core::doc::prelude::*;
 
 macro_rules! templates {
     ($($question:literal)*) => {

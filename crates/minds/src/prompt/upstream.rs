@@ -3,19 +3,12 @@
 //! Invariant: a pure function of results, mode and room. A result without room is told by name. In the mode `auto` the
 //! phases before the newest three have a fifth of the room that those take, so more phases make hardly a longer prompt.
 
-use alloc::{
-    boxed::Box,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     result_text::{ResultText, binding_node},
     section::{PromptFile, indented, names},
     subject::PromptSubject,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc,
     doc::{Member, Node, Value},
