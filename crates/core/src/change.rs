@@ -21,8 +21,7 @@ mod steer;
 mod unblock;
 mod undo;
 
-use alloc::{string::String, sync::Arc, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{
     event::Event,
     id::{AttemptId, UnixMillis},

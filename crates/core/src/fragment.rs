@@ -13,15 +13,7 @@ mod form;
 #[cfg(test)]
 mod tests;
 
-use alloc::{
-    borrow::ToOwned,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 pub use budget::Remaining;
 
 use crate::{

@@ -11,11 +11,7 @@ pub mod overlap;
 pub mod unjudged;
 pub mod validate;
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    vec::Vec,
-};
+use crate::doc::prelude::*;
 use num_bigint::BigUint;
 
 pub use self::order::{AtomVec, Ix};
@@ -270,7 +266,7 @@ impl Graph {
 
     /// A digest of a plan as it stands: another one where a person changed something in it.
     pub fn plan_subject(&self, fragment: &Fragment) -> Digest {
-        let mut text = alloc::format!("{}\n{}\n", fragment.digest, fragment.attempt);
+        let mut text = format!("{}\n{}\n", fragment.digest, fragment.attempt);
         for x in fragment.parts.iter().filter_map(|id| self.ix(id)).flat_map(|x| self.subtree(x)) {
             text.push_str(self.ids[x].as_str());
             text.push_str(self.vertices[x].spec.as_str());

@@ -10,14 +10,7 @@ mod surroundings;
 #[cfg(test)]
 mod tests;
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Node},
     graph::{Graph, Ix, NodeKind, overlap},

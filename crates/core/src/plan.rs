@@ -12,17 +12,8 @@ mod taken;
 #[cfg(test)]
 mod tests;
 
-use alloc::{
-    borrow::ToOwned,
-    boxed::Box,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::ToString,
-    sync::Arc,
-    vec::Vec,
-};
-
 use self::keys::is_programs;
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     id::{AgentName, AtomId, Lineage, Serial},

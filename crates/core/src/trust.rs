@@ -10,13 +10,7 @@ mod listed;
 #[cfg(test)]
 mod tests;
 
-use alloc::{
-    borrow::ToOwned,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},

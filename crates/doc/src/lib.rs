@@ -19,11 +19,21 @@ mod suggest;
 mod tests;
 mod write;
 
-use alloc::{
-    boxed::Box,
-    string::{String, ToString},
-    vec::Vec,
-};
+/// The names that `std` gives without an import, with its pointers and maps, for crates without `std`.
+pub mod prelude {
+    pub use alloc::{
+        borrow::ToOwned,
+        boxed::Box,
+        collections::{BTreeMap, BTreeSet},
+        format,
+        string::{String, ToString},
+        sync::Arc,
+        vec,
+        vec::Vec,
+    };
+}
+
+use prelude::*;
 
 pub use parse::{fits_double, is_number, parse, parse_bytes, parse_bytes_as, readable};
 pub use suggest::{did_you_mean, slip_of, suggest};

@@ -9,13 +9,8 @@
 mod container;
 mod string;
 
-use alloc::{
-    borrow::Cow,
-    format,
-    string::{String, ToString},
-    vec,
-    vec::Vec,
-};
+use crate::prelude::*;
+use alloc::borrow::Cow;
 use core::ops::Range;
 
 use super::{Fault, Limits, Node, Parsed, Places, Span, Value, pointer_push};

@@ -2,7 +2,7 @@
 //!
 //! Invariant: words of very different length cost nothing, so a wrong word of any size is safe.
 
-use alloc::{format, string::String, vec::Vec};
+use crate::prelude::*;
 
 /// First a word that differs only in case; else the nearest within two typing slips (one under four
 /// characters). A slip is a character added, left out, changed, or swapped with its neighbour.

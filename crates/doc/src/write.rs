@@ -3,8 +3,7 @@
 //! Invariant: reading what was written gives an equal tree; the same tree gives the same bytes.
 //! Not here: the file's final newline, the order of records (`state::encode`).
 
-use alloc::{string::String, vec::Vec};
-
+use crate::prelude::*;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
 use super::{Member, Node, Value};

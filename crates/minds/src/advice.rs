@@ -5,13 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use descent_core::doc::prelude::*;
 use descent_core::{
     judging,
     state::{

@@ -21,8 +21,7 @@ mod tests;
 mod upstream;
 mod workplace;
 
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
-
+use descent_core::doc::prelude::*;
 use descent_core::{
     id::{AgentName, AtomId, UnixMillis},
     state::Intent,
@@ -45,9 +44,9 @@ pub use template::TEMPLATES;
 pub use upstream::RESULTS_FOLDER;
 pub use workplace::Ending;
 
-use section::{PromptSection, flag};
+use section::{LateValues, PromptSection, flag};
 use subject::PromptSubject;
-use template::{TemplateSection, TemplateValues};
+use template::TemplateValues;
 
 /// Bytes of a prompt at most.
 pub const BYTES_MAX: usize = 64 << 10;
@@ -59,17 +58,15 @@ const PLANNER_BYTES_MIN: usize = 4 << 10;
 const INSTRUCTIONS_BYTES_MIN: usize = 896;
 /// A blank line between two parts; there are fewer than so many.
 const GAPS_BYTES_MAX: usize = 32;
-/// The values that have the room that all else leaves.
-const LATE: [&str; 11] = [
+/// The sections that share the room which all others leave.
+const LATE: [&str; 9] = [
     "instructions",
     "results",
-    "can_be_done",
-    "cannot_be_done",
-    "findings",
+    "found",
     "reasons",
     "earlier",
-    "lessons",
-    "texts",
+    "remembered",
+    "project",
     "files",
     "commands",
 ];
@@ -106,7 +103,9 @@ impl Prompt {
 
     fn of_template(template: &str, values: &TemplateValues<'_>) -> Self {
         let sections = template::sections(template).into_iter();
-        Self::of(sections.filter_map(|one| one.filled(values)))
+        let mut sections: Vec<_> = sections.filter_map(|one| one.headed(values)).collect();
+        sections.iter_mut().for_each(|one| one.fill(values));
+        Self::of(sections)
     }
 
     fn of(sections: impl IntoIterator<Item = PromptSection>) -> Self {
@@ -133,20 +132,22 @@ pub fn attempt(inputs: &PromptInputs<'_>) -> Prompt {
     prompt
 }
 
-/// The sections of a prompt. Those with late values are filled one after another, each in the room that is left.
+/// The sections of a prompt. The late ones are filled one after another, each in the room that is left.
 struct AttemptDraft<'a> {
     subject: &'a PromptSubject<'a>,
     inputs: &'a PromptInputs<'a>,
-    template: Vec<TemplateSection>,
     sections: Vec<PromptSection>,
 }
 
 impl<'a> AttemptDraft<'a> {
     fn of(subject: &'a PromptSubject<'a>, inputs: &'a PromptInputs<'a>) -> Self {
-        let template = template::sections("attempt");
-        let mut draft = Self { subject, inputs, template, sections: Vec::new() };
+        let mut draft = Self { subject, inputs, sections: Vec::new() };
         let values = |name: &str| draft.value(name);
-        draft.sections = draft.template.iter().filter_map(|one| one.filled(&values)).collect();
+        let template = template::sections("attempt").into_iter();
+        let mut sections: Vec<_> = template.filter_map(|one| one.headed(&values)).collect();
+        let early = sections.iter_mut().filter(|one| !LATE.contains(&one.name));
+        early.for_each(|one| one.fill(&values));
+        draft.sections = sections;
         draft
     }
 
@@ -156,7 +157,6 @@ impl<'a> AttemptDraft<'a> {
             "has_failed" => return Some(flag(earlier_attempts::has_failed(subject))),
             // The project stands beside no change of an agreement.
             "change" => return Some(String::new()),
-            late if LATE.contains(&late) => return Some(String::new()),
             _ => {}
         }
         task::value(subject, name)
@@ -166,82 +166,59 @@ impl<'a> AttemptDraft<'a> {
             .or_else(|| preamble::value(&inputs.world.state.objective, inputs.now, name))
     }
 
-    /// The bytes of what is there so far.
-    fn bytes(&self) -> usize {
-        self.sections.iter().map(PromptSection::bytes).sum()
-    }
-
-    fn section(&self, name: &str) -> Option<&PromptSection> {
-        self.sections.iter().find(|one| one.name == name)
-    }
-
     fn limit(&self, name: &str) -> usize {
-        self.section(name).map_or(0, |one| one.bytes_max)
+        let section = self.sections.iter().find(|one| one.name == name);
+        section.map_or(0, |one| one.bytes_max)
     }
 
-    /// The room for the text of a section with this limit.
-    fn room(&self, name: &str, bytes_max: usize) -> usize {
-        self.section(name).map_or(0, |one| one.room_in(bytes_max))
-    }
-
-    /// Puts late values into a section, within the limit of it and this one. Gives its bytes.
-    fn put(&mut self, name: &str, bytes_max: usize, late: &[(&str, String)]) -> usize {
-        let value = |name: &str| {
-            let late = late.iter().find(|(known, _)| *known == name);
-            late.map(|(_, text)| text.clone()).or_else(|| self.value(name))
-        };
-        let mut its = self.template.iter().filter(|one| one.name == name);
-        let filled = its.find_map(|one| one.filled(&value));
-        let place = self.sections.iter().position(|one| one.name == name);
-        let (Some(place), Some(mut filled)) = (place, filled) else {
+    /// Fills a section, within this limit too. Gives its bytes.
+    fn put(
+        &mut self,
+        name: &str,
+        bytes_max: usize,
+        values: impl FnOnce(&mut PromptSection) -> LateValues,
+    ) -> usize {
+        let Some(section) = self.sections.iter_mut().find(|one| one.name == name) else {
             return 0;
         };
-        filled.bytes_max = filled.bytes_max.min(bytes_max);
-        let bytes = filled.bytes();
-        self.sections[place] = filled;
-        bytes
+        section.bytes_max = section.bytes_max.min(bytes_max);
+        let values = values(section);
+        section.fill(&|name| Some(values.get(name).cloned().unwrap_or_default()));
+        section.bytes()
     }
 
     /// Shares the room that all else leaves among instructions, results and earlier attempts; gives what they leave.
     fn share(&mut self) -> usize {
-        let used = self.bytes() + GAPS_BYTES_MAX;
-        let (room, for_instructions) = if self.subject.is_plan() {
+        let subject = self.subject;
+        let used = self.sections.iter().map(PromptSection::bytes).sum::<usize>() + GAPS_BYTES_MAX;
+        let (room, for_instructions) = if subject.is_plan() {
             let room = self.room_of_planner(used);
             (room, room / 4)
         } else {
             let room = BYTES_MAX.saturating_sub(used);
             (room, room.saturating_sub(SHARED_BYTES_MIN))
         };
-        let room = room.saturating_sub(self.put_instructions(for_instructions));
-        let lessons = built_on::lessons(self.subject, self.room("remembered", room / 4));
-        let remembered = self.put("remembered", room / 4, &[("lessons", lessons)]);
+        let instructions = self.inputs.instructions.map_or(0, |text| {
+            self.put("instructions", for_instructions.max(INSTRUCTIONS_BYTES_MIN), |section| {
+                // The whole of a file that is cut already is not there.
+                section.file.take_if(|_| text.is_cut);
+                [("instructions", aligning::told(text))].into()
+            })
+        });
+        let room = room.saturating_sub(instructions);
+        let remembered = self.put("remembered", room / 4, |section| {
+            [("lessons", built_on::lessons(subject, section.room()))].into()
+        });
         let room = room.saturating_sub(remembered);
-        if self.subject.is_plan() { self.share_of_planner(room) } else { self.share_of_task(room) }
-    }
-
-    fn put_instructions(&mut self, room: usize) -> usize {
-        let Some(text) = self.inputs.instructions else {
-            return 0;
-        };
-        let told = [("instructions", aligning::told(text))];
-        let bytes = self.put("instructions", room.max(INSTRUCTIONS_BYTES_MIN), &told);
-        // The whole of a file that is cut already is not there.
-        let section = self.sections.iter_mut().find(|one| one.name == "instructions");
-        if let Some(section) = section.filter(|_| text.is_cut) {
-            section.file = None;
-        }
-        bytes
+        if subject.is_plan() { self.share_of_planner(room) } else { self.share_of_task(room) }
     }
 
     fn share_of_task(&mut self, room: usize) -> usize {
         let subject = self.subject;
-        let for_results = self.room("results", room / 2);
-        let results = built_on::results(subject, for_results);
-        let found = |name: &'static str| (name, built_on::found(subject, name).unwrap_or_default());
-        let found = ["can_be_done", "cannot_be_done", "findings"].map(found);
-        let used = self.put("results", room / 2, &[("results", results)])
-            + self.put("found", room / 4, &found);
-        let room = room.saturating_sub(used);
+        let results =
+            self.put("results", room / 2, |section| built_on::results(subject, section.room()));
+        let found = self.put("found", room / 4, |_| built_on::found(subject));
+        let room = room.saturating_sub(results + found);
         room.saturating_sub(self.put_earlier(room))
     }
 
@@ -252,20 +229,22 @@ impl<'a> AttemptDraft<'a> {
         let for_reasons = self.limit("reasons").min(room / 4);
         let for_project = self.inputs.project.map_or(0, |_| room / 4);
         let for_results = room.saturating_sub(earlier + for_reasons + for_project);
-        let known = upstream::results(subject);
         let can_open = self.inputs.ending != Ending::Answer;
-        let inside = self.room("results", for_results);
-        let (results, told) = built_on::of_planner(subject, &known, can_open, inside);
-        let reasons = replan::reasons_of_plans(subject, &told);
-        let used = self.put("results", for_results, &[("results", results)])
-            + self.put("reasons", room / 4, &[("reasons", reasons)]);
-        room.saturating_sub(used + earlier)
+        let mut told = BTreeSet::new();
+        let results = self.put("results", for_results, |section| {
+            let values;
+            (values, told) = built_on::of_planner(subject, can_open, section.room());
+            values
+        });
+        let reasons = self.put("reasons", room / 4, |_| {
+            [("reasons", replan::reasons_of_plans(subject, &told))].into()
+        });
+        room.saturating_sub(results + reasons + earlier)
     }
 
     fn put_earlier(&mut self, room: usize) -> usize {
-        let inside = self.room("earlier", room);
-        let text = earlier_attempts::text(self.subject, &self.inputs.files, inside);
-        self.put("earlier", room, &[("earlier", text)])
+        let (subject, files) = (self.subject, &self.inputs.files);
+        self.put("earlier", room, |section| earlier_attempts::values(subject, files, section))
     }
 
     /// The room of a planner, which its context limits too. The least is there whatever else is told.
@@ -283,12 +262,12 @@ impl<'a> AttemptDraft<'a> {
             return;
         };
         let beside = self.limit("files") + self.limit("commands");
-        let parts = [("project", "texts"), ("files", "files"), ("commands", "commands")];
-        for (section, value) in parts {
+        for (section, value) in [("project", "texts"), ("files", "files"), ("commands", "commands")]
+        {
             let most = if value == "texts" { room.saturating_sub(beside) } else { room };
             if most > beside {
                 let text = aligning::project_value(project, value).unwrap_or_default();
-                self.put(section, most, &[(value, text)]);
+                self.put(section, most, |_| [(value, text)].into());
             }
         }
     }

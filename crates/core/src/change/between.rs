@@ -1,6 +1,7 @@
 //! The differences of two states, kind by kind. A difference of no kind decides nothing.
 
-use alloc::{borrow::Cow, collections::BTreeSet, string::String, sync::Arc, vec::Vec};
+use crate::doc::prelude::*;
+use alloc::borrow::Cow;
 
 use super::ConstraintChange;
 use crate::{

@@ -1,13 +1,7 @@
 //! The words of corrections, of what a person did from what to what, and the events that they stand for. And doubts that
 //! outlive a change: a person is asked about them as long as their atom may come back.
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    sync::Arc,
-    vec::Vec,
-};
+use crate::doc::prelude::*;
 use core::borrow::Borrow;
 
 use super::lost_lines;

@@ -1,13 +1,7 @@
 //! A state under change, with its corrections and consequences. Whatever a change is, its records are written here.
 
-use alloc::{
-    collections::BTreeSet,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{Adoption, Change, ChangeRefusal, between, corrections, kinds::task_mut, lost_lines};
+use crate::doc::prelude::*;
 use crate::{
     event::Event,
     graph::{Graph, Ix, active},
@@ -68,7 +62,7 @@ impl<'d> Draft<'d> {
     /// Notes what follows for these atoms, unless there are none.
     pub(super) fn follows_for(&mut self, what: &str, ids: &[AtomId]) {
         if !ids.is_empty() {
-            self.effects.push(alloc::format!("{what}: {}", corrections::names(ids)));
+            self.effects.push(format!("{what}: {}", corrections::names(ids)));
         }
     }
 
@@ -83,10 +77,10 @@ impl<'d> Draft<'d> {
         self.attributed = self.effects.len();
         let mut description: String = description.into();
         // A skip says its reason itself.
-        let is_told = |reason: &str| description.ends_with(&alloc::format!(": {reason}"));
+        let is_told = |reason: &str| description.ends_with(&format!(": {reason}"));
         let reason = self.reason.filter(|reason| !is_told(reason));
         if let Some(reason) = reason.filter(|_| self.corrections.is_empty()) {
-            description += &alloc::format!(" ({reason})");
+            description += &format!(" ({reason})");
         }
         self.corrections.push_mut(CorrectionRecord {
             description: Some(description),
@@ -161,7 +155,7 @@ impl<'d> Draft<'d> {
         let (old, new) = (before.corrections.len(), self.state.corrections.len());
         if new > old {
             let plural = if new - old == 1 { "" } else { "s" };
-            let what = alloc::format!("{} correction{plural} added by hand", new - old);
+            let what = format!("{} correction{plural} added by hand", new - old);
             self.correct(CorrectionType::Confirmation, what);
         }
         self.count_pass(known);
@@ -216,7 +210,7 @@ impl<'d> Draft<'d> {
         self.grant_anew();
         let mut what = "edited; what stood there before is not kept".to_string();
         if let Some(unrated) = drop_ratings(&mut self.state) {
-            what = alloc::format!("{what}; {unrated}");
+            what = format!("{what}; {unrated}");
         }
         self.open_within_limits(None);
         self.correct(CorrectionType::DagAdjustment, what);
@@ -463,6 +457,6 @@ pub(super) fn drop_ratings(state: &mut State) -> Option<String> {
     match Arc::make_mut(&mut state.run).drop_ratings() {
         0 => None,
         1 => Some("1 rating is dropped: it is asked for again".to_string()),
-        n => Some(alloc::format!("{n} ratings are dropped: they are asked for again")),
+        n => Some(format!("{n} ratings are dropped: they are asked for again")),
     }
 }

@@ -1,13 +1,7 @@
 //! A person's edit of the file becomes corrections (contract §8). A status that it writes is a wish, never a fact.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{Adoption, MergeOutcome, draft::Draft, redirect};
+use crate::doc::prelude::*;
 use crate::{
     difference,
     doc::Node,
@@ -62,7 +56,7 @@ fn describe_text(before: Option<&State>, after: &State, saved_again: Option<Seri
         return "a request by hand".to_string();
     }
     if let Some(Serial(old)) = saved_again {
-        return alloc::format!(
+        return format!(
             "nothing: serial {old} was saved again, and what came since stands (descent undo {old} goes back to it)"
         );
     }

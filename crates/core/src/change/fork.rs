@@ -3,12 +3,11 @@
 //!
 //! Not here: its place, and its needs from the repository.
 
-use alloc::{string::ToString, sync::Arc};
-
 use super::{
     Adoption,
     draft::{Draft, drop_ratings},
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     id::{Epoch, Lineage, Serial, UnixMillis},
@@ -35,7 +34,7 @@ pub fn fork(parent: &State, lineage: Lineage) -> State {
     run.grant = None;
     run.delivered = None;
     run.agree_anew();
-    let from = Node::object(alloc::vec![
+    let from = Node::object(vec![
         ("lineage", Node::string(parent.lineage.as_str())),
         ("serial", Node::uint(parent.serial.0)),
     ]);

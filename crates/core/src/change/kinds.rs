@@ -2,7 +2,7 @@
 //!
 //! Not here: the consequences, which are drawn afterwards (`draft`).
 
-use alloc::{boxed::Box, collections::BTreeSet, string::String, sync::Arc, vec::Vec};
+use crate::doc::prelude::*;
 use core::fmt;
 
 use crate::{

@@ -11,7 +11,7 @@ pub(super) mod plan;
 mod run;
 mod tree;
 
-use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
+use crate::doc::prelude::*;
 
 pub(super) use graph::AtomEntry;
 use tree::{Rule, Trees};

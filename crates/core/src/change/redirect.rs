@@ -4,8 +4,6 @@
 
 mod graph;
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
-
 use super::{
     Adoption, Change, ChangeRefusal, ConstraintChange, constraints_with,
     draft::{Draft, FLIGHT_ENDS},
@@ -13,6 +11,7 @@ use super::{
     kinds::set_start,
     unblock,
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Node, did_you_mean},
     graph::validate,

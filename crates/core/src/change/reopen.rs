@@ -3,12 +3,11 @@
 //! Invariant: no effect outside of the tree is repeated for another start. Not here: which results still apply (the loop
 //! finds out when it rebuilds).
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
-
 use super::{
     corrections::{lists, names},
     draft::{Draft, GRAPH_REOPENED},
 };
+use crate::doc::prelude::*;
 use crate::{
     id::{AtomId, CommitId},
     state::{
@@ -102,8 +101,7 @@ impl Draft<'_> {
         if has_results {
             self.follows(GRAPH_REOPENED);
         }
-        let text =
-            |(words, ids): (&String, &Vec<&AtomId>)| alloc::format!("{}: {words}", names(ids));
+        let text = |(words, ids): (&String, &Vec<&AtomId>)| format!("{}: {words}", names(ids));
         let text = said.iter().map(text).collect::<Vec<String>>().join("; ");
         self.correct(CorrectionType::Guidance, text);
     }
@@ -150,7 +148,7 @@ impl Draft<'_> {
             AtomStatus::Failed | AtomStatus::Invalid(_) | AtomStatus::NeedsGuidance => {
                 task.status = old.status.clone();
                 self.lost.push(LostValue {
-                    at: alloc::format!("/work_graph/atoms/{id}/status"),
+                    at: format!("/work_graph/atoms/{id}/status"),
                     kept: Winner::Program,
                     value: word,
                     extra: Extra::default(),
@@ -198,7 +196,7 @@ impl Draft<'_> {
         let outside = self.move_records(earlier.as_ref());
         self.follows_for("not made again, for it happened outside", &outside);
         let (from, to) = (short(before), short(&self.state));
-        let what = alloc::format!("the start moved from {from} to {to}");
+        let what = format!("the start moved from {from} to {to}");
         self.correct(CorrectionType::StartChange, what);
     }
 

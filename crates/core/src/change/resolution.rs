@@ -1,15 +1,8 @@
 //! A person's answers become corrections: about an assertion (`confirmation`, contract §3), and about an effect outside
 //! that may or may not have happened (`resolution`, §8, §10).
 
-use alloc::{
-    boxed::Box,
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{Answer, ChangeRefusal, Resolution, draft::Draft, kinds::task_mut};
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     id::{AtomId, AttemptId},

@@ -1,8 +1,7 @@
 //! The consequences of a result that a person wrote or took out: for its atom, and for what depends on it.
 
-use alloc::{collections::BTreeSet, string::ToString, sync::Arc, vec::Vec};
-
 use super::draft::Draft;
+use crate::doc::prelude::*;
 use crate::{
     graph::{Graph, Ix},
     id::AtomId,

@@ -2,14 +2,13 @@
 //!
 //! Invariant: an instruction is the same changes that an edit of the file makes, with the same consequences.
 
-use alloc::{borrow::ToOwned, collections::BTreeSet, format, sync::Arc, vec::Vec};
-
 use super::{
     Adoption, Change, ChangeRefusal, Redirect,
     draft::Draft,
     drawn,
     redirect::{check, in_doubt, no_such_atom, place},
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::Fault,
     graph::Ix,

@@ -3,9 +3,8 @@
 //! Invariant: what failed before is no reason to block it again; a new failure is. Not here: when something is blocked
 //! (`law::blocks`).
 
-use alloc::{borrow::ToOwned, format, string::String, sync::Arc, vec::Vec};
-
 use super::draft::Draft;
+use crate::doc::prelude::*;
 use crate::{
     doc::Fault,
     state::{

@@ -4,8 +4,6 @@
 //! Invariant: an effect outside of the tree is not repeated: an atom that may happen once only keeps its record. To
 //! undo an undo restores the state before it.
 
-use alloc::{collections::BTreeSet, format, sync::Arc, vec::Vec};
-
 use super::{
     ChangeRefusal, EarlierState, corrections,
     draft::{Draft, FLIGHT_ENDS},
@@ -13,6 +11,7 @@ use super::{
     merge::AtomEntry,
     reopen,
 };
+use crate::doc::prelude::*;
 use crate::{
     difference, doc,
     id::{AtomId, CommitId, Epoch},

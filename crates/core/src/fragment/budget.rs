@@ -4,7 +4,7 @@
 //! Invariant: the atoms of a fragment, with the grants of steps inside, take no more attempts than
 //! its own step was granted. The same holds for the ways to resolve it.
 
-use alloc::{format, string::String, vec::Vec};
+use crate::doc::prelude::*;
 use num_bigint::BigUint;
 
 use super::{AcceptedFragment, FragmentRequest};

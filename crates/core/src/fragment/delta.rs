@@ -6,17 +6,9 @@
 mod actions;
 mod remarks;
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    sync::Arc,
-    vec::Vec,
-};
-
 use self::actions::Actions;
 use super::{form, own_patterns, too_many_phases};
+use crate::doc::prelude::*;
 use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     doc::{self, Fault, Node},

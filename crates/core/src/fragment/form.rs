@@ -1,17 +1,8 @@
 //! Checks the form of a fragment, which needs no other part of the graph, and the rules over one that fits. A step in
 //! the place of a task gets a closing atom with the checks of that task (contract §9.20).
 
-use alloc::{
-    borrow::ToOwned,
-    boxed::Box,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{AcceptedFragment, FragmentRequest};
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Node},
     graph::{Graph, Ix, validate},

@@ -4,14 +4,8 @@
 //! choices in force there. It never includes a digest of a result. An atom that waits for a
 //! planning step also sees the atoms of its fragment.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    string::String,
-    vec::Vec,
-};
-
 use super::{AtomVec, Graph, Ix, NodeKind, PlannedPhase};
+use crate::doc::prelude::*;
 use crate::{
     id::{AtomId, Digest},
     state::{State, record::Choices},

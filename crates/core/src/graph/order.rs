@@ -3,7 +3,7 @@
 //!
 //! Invariant: no recursion, so no chain is too long.
 
-use alloc::{string::String, vec::Vec};
+use crate::doc::prelude::*;
 use core::ops::{Index, IndexMut};
 
 use super::{Graph, NodeKind, Vertex};
@@ -98,7 +98,7 @@ impl Graph {
                 NodeKind::All => "all",
                 NodeKind::Any => "any",
             };
-            text.push_str(&alloc::format!("{depth} {kind} {}\n", vertex.spec));
+            text.push_str(&format!("{depth} {kind} {}\n", vertex.spec));
             if vertex.kind != NodeKind::Plan {
                 todo.extend(vertex.kids.iter().rev().map(|kid| (depth + 1, *kid)));
             }

@@ -4,9 +4,8 @@
 //! Not here: which atoms are ready. Patterns are compared up to their first wildcard: if both might
 //! match one file, they are assumed to.
 
-use alloc::{collections::BTreeSet, string::String, vec::Vec};
-
 use super::{Graph, Ix, NodeKind};
+use crate::doc::prelude::*;
 use crate::{
     id::AtomId,
     state::{State, Workspace},

@@ -2,9 +2,8 @@
 //!
 //! Not here: who looks, and what follows (`step/gate`).
 
-use alloc::{string::String, vec::Vec};
-
 use super::{AtomVec, Graph, Ix, Vertex};
+use crate::doc::prelude::*;
 use crate::{
     id::{AtomId, Digest},
     state::State,

@@ -2,15 +2,8 @@
 
 mod plans;
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{AtomVec, Graph, Ix, NodeKind, Vertex, order};
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Node},
     id::AtomId,

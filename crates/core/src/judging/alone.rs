@@ -1,8 +1,7 @@
 //! Rules that need one atom alone, and what waits for it; commands that do nothing.
 
-use alloc::{format, string::String, vec::Vec};
-
 use super::{Issue, JudgedPlan, JudgedTask, PlanRule, Severity, found};
+use crate::doc::prelude::*;
 use crate::{
     graph::{AtomVec, Ix, NodeKind, overlap},
     state::{

@@ -1,13 +1,7 @@
 //! Questions to the shell about a plan before it is judged: its commands and its files.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    string::String,
-    vec::Vec,
-};
-
 use super::alone::copes_with_failure;
+use crate::doc::prelude::*;
 use crate::{
     graph::overlap,
     id::AtomId,

@@ -1,6 +1,6 @@
 //! Rules about what is there: programs, targets and files, and what earlier steps may make.
 
-use alloc::{collections::BTreeSet, format, vec::Vec};
+use crate::doc::prelude::*;
 use core::cell::OnceCell;
 
 use super::{Issue, JudgedPlan, JudgedTask, PlanRule, Severity, found, is_unplanned};

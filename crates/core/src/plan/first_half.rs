@@ -2,14 +2,8 @@
 //!
 //! Invariant: an effect that may happen once only, and may have happened, begins in doubt. Not here: the flat form (`flat`).
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    vec::Vec,
-};
-
 use super::{flat, keys::MAY_BEGIN_WITH};
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Member, Node, Span, Value},
     id::{AtomId, AttemptId},

@@ -7,14 +7,7 @@
 //! Invariant: every node keeps its place in the text, and no two atoms get one id. An id made by
 //! the program depends only on the place of the atom and on the ids in the plan.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Member, Node, Span, Value},
     id::AtomId,

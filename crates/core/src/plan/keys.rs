@@ -3,8 +3,7 @@
 //! Nothing is required that a flag of `align` can say. For atoms that a model proposes there are a JSON Schema, and the
 //! keys that are the program's or a person's to write.
 
-use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Node},
     id::AtomId,

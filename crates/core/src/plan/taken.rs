@@ -5,13 +5,7 @@
 //!
 //! Not here: what follows where the next plan differs (`change`).
 
-use alloc::{
-    collections::BTreeMap,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Node, Value},
     id::{AtomId, Digest},

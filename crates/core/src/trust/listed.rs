@@ -3,13 +3,8 @@
 //! Invariant: each key of a record is listed, also one that nobody knows, unless the program alone writes it, or it says
 //! nothing. The words that agents said are listed too. Not here: the digest of a whole state.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-};
-
 use super::{TrustGroup, TrustList};
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Member, Node, Value},
     id::AtomId,

@@ -4,12 +4,8 @@
 //! skipped without recursion.
 
 use super::{Parser, clipped};
+use crate::prelude::*;
 use crate::{Member, Node, Value};
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
 
 /// The limit of the stack, whatever a caller allows.
 const DEPTH_MAX: usize = 512;

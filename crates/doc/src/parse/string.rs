@@ -2,13 +2,8 @@
 //!
 //! Invariant: a closed string has the text that JSON defines; any other is a guess with a fault.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-};
-
 use super::{Parser, Value};
+use crate::prelude::*;
 
 /// How far a string that breaks its line is searched for its end, in bytes.
 const LOOK_AHEAD_MAX: usize = 1 << 16;

@@ -3,17 +3,11 @@
 //!
 //! Invariant: everything that a file of the project says stands in a fence that it cannot close, and is called data.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{
     Prompt, preamble,
     section::{cut, fenced, flag, in_a_line},
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{self, Node},
     id::{AtomId, UnixMillis},
@@ -149,14 +143,10 @@ pub struct ProjectWords {
 
 /// The value of that name in the template `project`.
 pub(super) fn project_value(project: &ProjectWords, name: &str) -> Option<String> {
-    let lines = |lines: &[String]| match lines {
-        [] => String::new(),
-        lines => fenced(&lines.join("\n")),
-    };
     Some(match name {
         "texts" => project.texts.iter().map(told).collect(),
-        "files" => lines(&project.files),
-        "commands" => lines(&project.commands),
+        "files" => fenced(&project.files.join("\n")),
+        "commands" => fenced(&project.commands.join("\n")),
         _ => return None,
     })
 }

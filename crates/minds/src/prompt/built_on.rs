@@ -1,23 +1,16 @@
 //! The results that an attempt builds on: in its prompt, and as the text of `$DESCENT_BINDINGS`. Findings of probes, and
 //! lessons.
 
-use alloc::{
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     planning,
     result_text::{ResultText, binding_node},
-    section::{cut, fenced, flag, in_a_line, names},
+    section::{LateValues, bracketed, cut, fenced, flag, in_a_line, led, names},
     subject::PromptSubject,
-    upstream::{self, UpstreamResult},
+    upstream,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{self, Node},
-    event::Clarity,
     graph::{Ix, NodeKind},
     id::AtomId,
     state::{
@@ -41,7 +34,7 @@ const NAMES_MAX: usize = 60;
 const MISSING_BYTES_MAX: usize = 1_000;
 
 /// The results, in that room.
-pub(super) fn results(subject: &PromptSubject<'_>, room: usize) -> String {
+pub(super) fn results(subject: &PromptSubject<'_>, room: usize) -> LateValues {
     let missing = missing(subject);
     let reserved = NAMES_BYTES_MAX + missing.len() + 200;
     let mut room = room.saturating_sub(reserved);
@@ -60,16 +53,16 @@ pub(super) fn results(subject: &PromptSubject<'_>, room: usize) -> String {
     if !text.is_empty() {
         text.push_str("All of it, as JSON: the file that $DESCENT_BINDINGS names.\n");
     }
-    text + &missing
+    [("results", text + &missing)].into()
 }
 
 /// The same for a planner, with the results that are told and not only named.
 pub(super) fn of_planner<'w>(
     subject: &PromptSubject<'w>,
-    results: &[UpstreamResult<'w>],
     can_open: bool,
     room: usize,
-) -> (String, BTreeSet<&'w AtomId>) {
+) -> (LateValues, BTreeSet<&'w AtomId>) {
+    let results = &upstream::results(subject);
     let missing = missing(subject);
     let reserved = 2 * NAMES_BYTES_MAX + missing.len() + 500;
     let room = room.saturating_sub(reserved);
@@ -80,24 +73,18 @@ pub(super) fn of_planner<'w>(
         let lie = upstream::files_lie();
         text.push_str(&format!("Each of them whole, as JSON: {lie}.\n"));
         let (_, left_out) = upstream::bindings(results);
-        let left_out = if left_out.is_empty() {
-            String::new()
-        } else {
-            let left_out = names(left_out.into_iter(), NAMES_MAX);
-            format!(", but for {}", cut(&left_out, NAMES_BYTES_MAX))
-        };
+        let left_out = cut(&names(left_out.into_iter(), NAMES_MAX), NAMES_BYTES_MAX);
+        let left_out = led(", but for ", &left_out);
         text.push_str(&format!(
             "All of them in one: the file that $DESCENT_BINDINGS names{left_out}.\n"
         ));
     }
-    (text + &missing, told.told)
+    ([("results", text + &missing)].into(), told.told)
 }
 
 fn by_name_only(ids: Vec<String>) -> String {
-    if ids.is_empty() {
-        return String::new();
-    }
     let count = match ids.len() {
+        0 => return String::new(),
         1 => "1 result".to_string(),
         count => format!("{count} results"),
     };
@@ -106,15 +93,14 @@ fn by_name_only(ids: Vec<String>) -> String {
 }
 
 fn told(id: &AtomId, binding: &Binding) -> String {
-    let value = binding.value.as_ref().map(doc::write_compact);
+    let whole = ResultText::of(id, binding);
     let files = binding.artifacts.iter();
     let told = ResultText {
-        id,
-        summary: cut(&binding.summary, SUMMARY_BYTES_MAX),
-        handoff: cut(binding.handoff.as_deref().unwrap_or_default(), HANDOFF_BYTES_MAX),
-        unclear: Clarity::words(binding.unclear, &binding.unclear_because),
-        value: cut(&value.unwrap_or_default(), VALUE_BYTES_MAX),
+        summary: cut(&whole.summary, SUMMARY_BYTES_MAX),
+        handoff: cut(&whole.handoff, HANDOFF_BYTES_MAX),
+        value: cut(&whole.value, VALUE_BYTES_MAX),
         files: names(files.map(|file| cut(file, FILE_BYTES_MAX)), FILES_MAX),
+        ..whole
     };
     told.item()
 }
@@ -187,18 +173,16 @@ pub fn bindings(world: &World, intent: &Intent) -> String {
 const FINDINGS_BYTES_MAX: usize = 2 << 10;
 
 /// The values about a finding.
-pub(super) fn found(subject: &PromptSubject<'_>, name: &str) -> Option<String> {
-    let found = newest(subject).filter(|found| found.feasible.is_some());
-    let feasible = found.and_then(|found| found.feasible);
-    Some(match name {
-        "can_be_done" => flag(feasible == Some(true)),
-        "cannot_be_done" => flag(feasible == Some(false)),
-        "findings" => {
-            let found = found.map(|found| cut(found.findings.trim(), FINDINGS_BYTES_MAX));
-            found.unwrap_or_default()
-        }
-        _ => return None,
-    })
+pub(super) fn found(subject: &PromptSubject<'_>) -> LateValues {
+    let found = newest(subject).and_then(|found| Some((found.feasible?, &found.findings)));
+    let values = found.map(|(feasible, findings)| {
+        LateValues::from([
+            ("can_be_done", flag(feasible)),
+            ("cannot_be_done", flag(!feasible)),
+            ("findings", cut(findings.trim(), FINDINGS_BYTES_MAX)),
+        ])
+    });
+    values.unwrap_or_default()
 }
 
 /// The newest finding in the context of the attempt.
@@ -236,8 +220,7 @@ pub(super) fn lessons(subject: &PromptSubject<'_>, room: usize) -> String {
         room = left.unwrap_or(room);
         left.is_some()
     };
-    let lines: String = lessons.map(line).take_while(fits).collect();
-    if lines.is_empty() { lines } else { fenced(&lines) }
+    fenced(&lessons.map(line).take_while(fits).collect::<String>())
 }
 
 fn line(lesson: &Lesson) -> String {
@@ -247,13 +230,11 @@ fn line(lesson: &Lesson) -> String {
         LessonKind::Note => "note",
     };
     let words = in_a_line(&lesson.lesson.replace(FENCE, "'"), LESSON_BYTES_MAX);
-    let because = match in_a_line(&lesson.because.replace(FENCE, "'"), BECAUSE_BYTES_MAX) {
-        because if because.is_empty() => because,
-        because => format!(" ({because})"),
-    };
+    let because = in_a_line(&lesson.because.replace(FENCE, "'"), BECAUSE_BYTES_MAX);
+    let because = bracketed(Some(&*because).filter(|because| !because.is_empty()));
     let seen = match lesson.seen {
         0 | 1 => String::new(),
-        seen => ", seen by ".to_string() + &seen.to_string() + " runs",
+        seen => format!(", seen by {seen} runs"),
     };
     format!("- {kind}: {words}{because}{seen}\n")
 }

@@ -1,16 +1,11 @@
 //! The earlier attempts of an atom: how each ended, what its checks printed, what it reported and changed, and the files
 //! with it.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
-    section::{cut, in_a_line, indented, last_lines, names},
+    section::{LateValues, PromptSection, cut, flag, in_a_line, indented, last_lines, led, names},
     subject::PromptSubject,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc,
     event::Clarity,
@@ -50,104 +45,75 @@ pub(super) fn has_failed(subject: &PromptSubject<'_>) -> bool {
     !earlier::failures_of(&subject.world.state, &subject.intent.atom).is_empty()
 }
 
-/// The earlier attempts, in that room.
-pub(super) fn text(subject: &PromptSubject<'_>, files: &PromptFiles<'_>, room: usize) -> String {
+/// The earlier attempts, within that section.
+pub(super) fn values(
+    subject: &PromptSubject<'_>,
+    files: &PromptFiles<'_>,
+    section: &PromptSection,
+) -> LateValues {
     let state = &subject.world.state;
     let mut newest = earlier::failures_of(state, &subject.intent.atom);
     let conflict = earlier::conflict_of(state, subject.intent);
     if newest.is_empty() && conflict.is_none() {
-        return String::new();
+        return LateValues::new();
     }
     let older = newest.split_off(newest.len().min(FAILURES_MAX));
-    let order = order(&newest);
-    let start = start(subject, files);
-    let conflict = conflict.map(|one| not_merged(one, files));
-    let alike = alike(older.iter().map(|one| &*one.entry.reason));
-    let beginning = [order, start, conflict.unwrap_or_default()].concat();
-    let room = room.saturating_sub(beginning.len() + alike.len());
-    let told = told(subject, files, &newest, room);
-    [beginning, told, alike].concat()
+    let mut values = ways(&newest);
+    values.extend(start(subject, files));
+    values.insert("older", alike(older.iter().map(|one| &*one.entry.reason)));
+    if let Some(MergeConflict { attempt, paths, .. }) = conflict {
+        let whose = attempt.as_ref().map(|attempt| format!("The change of {attempt}"));
+        values.extend([
+            ("unmerged", whose.unwrap_or_else(|| "The result that it had".to_string())),
+            ("unmerged_paths", some_paths(paths)),
+            ("unmerged_change", attempt.iter().map(|one| patch(one, files)).collect()),
+        ]);
+    }
+    let room = section.room_for("failures", &values);
+    values.insert("failures", told(subject, files, &newest, room));
+    values
 }
 
 /// Whether the next attempt shall go another way. An attempt that was hindered says nothing against its way.
-fn order(newest: &[EarlierFailure<'_>]) -> String {
+fn ways(newest: &[EarlierFailure<'_>]) -> LateValues {
     let of = |class, by_form| {
         let is_meant =
             |one: &&EarlierFailure<'_>| one.entry.class == class && one.entry.by_form == by_form;
         let meant = newest.iter().filter(is_meant);
         names(meant.map(|one| one.entry.attempt.to_string()), NAMES_MAX)
     };
-    let wrong = of(FailureClass::Logical, false);
-    let by_form = of(FailureClass::Logical, true);
-    let hindered = of(FailureClass::Environmental, false);
-    let mut text = String::new();
-    if !wrong.is_empty() {
-        text.push_str(&format!("Go another way than {wrong}: the same again would fail again.\n"));
-    }
-    if !by_form.is_empty() {
-        text.push_str(&format!(
-            "The way of {by_form} may be right: only the form of the answer was wrong, and the work was not judged. \
-             Answer in the form that is asked for.\n"
-        ));
-    }
-    if !hindered.is_empty() {
-        text.push_str(&format!(
-            "The way of {hindered} may be right: it was hindered (by the time limit, a signal, a missing program) \
-             and not refuted.\n"
-        ));
-    }
     let mut prints = newest.iter().map(|one| one.entry.fingerprint.as_ref());
-    if let (Some(Some(newest_one)), Some(Some(before))) = (prints.next(), prints.next())
-        && newest_one == before
-    {
-        text.push_str("The last two failed alike.\n");
-    }
-    text
+    let last = prints.next().flatten();
+    LateValues::from([
+        ("wrong", of(FailureClass::Logical, false)),
+        ("by_form", of(FailureClass::Logical, true)),
+        ("hindered", of(FailureClass::Environmental, false)),
+        ("alike", flag(last.is_some() && prints.next().flatten() == last)),
+    ])
 }
 
 /// The tree that the attempt begins from.
-fn start(subject: &PromptSubject<'_>, files: &PromptFiles<'_>) -> String {
-    if subject.is_plan() {
-        return "\n".to_string();
-    }
-    if subject.world.state.objective.constraints.workspace() == Workspace::Shared {
-        return "What these attempts changed is still in the files.\n\n".to_string();
-    }
+fn start(subject: &PromptSubject<'_>, files: &PromptFiles<'_>) -> LateValues {
+    let is_shared = subject.world.state.objective.constraints.workspace() == Workspace::Shared;
     match files.start {
-        TreeStart::Clean => {
-            "You begin from a clean tree: nothing that these attempts changed is in it.\n\n"
-                .to_string()
-        }
-        TreeStart::Laid(attempt) => format!(
-            "The change of {attempt} is in your tree already, not committed, but for protected files: keep, mend or \
-             take back of it what you want.\n\n"
-        ),
+        _ if subject.is_plan() => LateValues::new(),
+        _ if is_shared => [("in_place", flag(true))].into(),
+        TreeStart::Clean => [("clean", flag(true))].into(),
+        TreeStart::Laid(attempt) => [("laid", attempt.to_string())].into(),
         TreeStart::Unused { attempt, why } => {
             let why = match why {
                 UnusedChange::Conflict(paths) => {
-                    let paths = paths.iter().map(|path| cut(path, FILE_BYTES_MAX));
-                    format!("it no longer applies ({})", names(paths, FILES_MAX))
+                    format!("it no longer applies ({})", some_paths(paths))
                 }
                 UnusedChange::Gone => "it is not kept any more".to_string(),
             };
-            format!(
-                "The change of {attempt} was to be in your tree, but {why}. So you begin from a clean tree.\n\n"
-            )
+            [("unused", attempt.to_string()), ("why_unused", why)].into()
         }
     }
 }
 
-fn not_merged(conflict: &MergeConflict, files: &PromptFiles<'_>) -> String {
-    let paths = conflict.paths.iter().map(|path| cut(path, FILE_BYTES_MAX));
-    let paths = names(paths, FILES_MAX);
-    let (whose, patch) = match &conflict.attempt {
-        Some(attempt) => (format!("The change of {attempt}"), patch(attempt, files)),
-        None => ("The result that it had".to_string(), String::new()),
-    };
-    format!(
-        "- {whose} did not merge with what others changed meanwhile, in {paths}. It was not wrong: make it again on \
-         the tree as it is now.\n{patch}"
-    )
+fn some_paths(paths: &[String]) -> String {
+    names(paths.iter().map(|path| cut(path, FILE_BYTES_MAX)), FILES_MAX)
 }
 
 /// How much is told of one failure, as a part of the most.
@@ -254,8 +220,7 @@ fn changed(subject: &PromptSubject<'_>, failure: &FailureEntry) -> String {
     if subject.is_plan() || constraints.workspace() == Workspace::Shared {
         return String::new();
     }
-    let paths = failure.changed.iter().map(|path| cut(path, FILE_BYTES_MAX));
-    match names(paths, FILES_MAX) {
+    match some_paths(&failure.changed) {
         none if none.is_empty() => "    (it changed no file)\n".to_string(),
         paths => format!("    (it changed {paths})\n"),
     }
@@ -278,29 +243,21 @@ fn tools(failure: &FailureEntry, detail: Detail) -> String {
     };
     let mut lines: Vec<String> = failure.tried.iter().rev().map(line).take_while(fits).collect();
     lines.reverse();
-    match (lines.len(), failure.tried.len()) {
-        (0, _) => String::new(),
-        (some, all) if some < all => format!("    (its last tool calls:)\n{}", lines.concat()),
-        _ => format!("    (its tool calls:)\n{}", lines.concat()),
-    }
+    let last = if lines.len() < failure.tried.len() { "last " } else { "" };
+    led(&format!("    (its {last}tool calls:)\n"), &lines.concat())
 }
 
 fn checks(failure: &FailureEntry) -> String {
     let failed = fingerprint::failed_checks(failure).into_iter();
-    let failed: Vec<String> = failed.map(|check| in_a_line(check, CHECK_BYTES_MAX)).collect();
-    if failed.is_empty() {
-        String::new()
-    } else {
-        format!("    (checks that did not hold: {})\n", names(failed.into_iter(), CHECKS_MAX))
-    }
+    let failed = names(failed.map(|check| in_a_line(check, CHECK_BYTES_MAX)), CHECKS_MAX);
+    if failed.is_empty() { failed } else { format!("    (checks that did not hold: {failed})\n") }
 }
 
 /// The end of what the attempt printed, or the checks that did not hold.
 fn printed(failure: &FailureEntry, detail: Detail) -> String {
     let lines = last_lines(&failure.output, detail.bytes(OUTPUT_BYTES_MAX));
-    let head =
-        if failure.criteria.is_empty() { "what it printed" } else { "what its checks printed" };
-    if lines.is_empty() { lines } else { format!("    ({head}:)\n{lines}") }
+    let whose = if failure.criteria.is_empty() { "it" } else { "its checks" };
+    led(&format!("    (what {whose} printed:)\n"), &lines)
 }
 
 /// The parts of its report.
@@ -320,11 +277,8 @@ fn reports(failure: &FailureEntry, detail: Detail) -> String {
 }
 
 fn reported(head: &str, words: &str, bytes_max: usize) -> String {
-    if words.is_empty() {
-        String::new()
-    } else {
-        format!("    ({head}:)\n{}", indented(&cut(words, bytes_max)))
-    }
+    let words = if words.is_empty() { String::new() } else { indented(&cut(words, bytes_max)) };
+    led(&format!("    ({head}:)\n"), &words)
 }
 
 /// The file with the change of an attempt.
@@ -348,8 +302,7 @@ fn alike<'r>(reasons: impl Iterator<Item = &'r str>) -> String {
     let line = |(reason, count): &(&str, usize)| {
         format!("- {count} × {}\n", in_a_line(reason, LINE_BYTES_MAX))
     };
-    let lines: String = counts.iter().map(line).collect();
-    if lines.is_empty() { lines } else { format!("Before these:\n{lines}") }
+    counts.iter().map(line).collect()
 }
 
 // The files around an attempt that its prompt names, and the tree that it begins from: facts of the shell.

@@ -1,16 +1,11 @@
 //! The parts of a planner's prompt: its remaining budget, its failed plans, and the directive of the control law.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     replan,
-    section::{PromptFile, cut, fenced, in_a_line, title},
+    section::{PromptFile, cut, fenced, in_a_line, led, title},
     subject::PromptSubject,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{self, Node},
     fragment::Remaining,
@@ -69,7 +64,7 @@ pub(super) fn value(subject: &PromptSubject<'_>, name: &str) -> Option<String> {
         "directive" => law.map(|(_, point)| directive(point)).unwrap_or_default(),
         "rationale" => {
             let rationale = law.map(|(_, point)| cut(&point.rationale, RATIONALE_BYTES_MAX));
-            rationale.filter(|text| !text.is_empty()).map(|text| fenced(&text)).unwrap_or_default()
+            fenced(&rationale.unwrap_or_default())
         }
         "blocked" => law.map(|(law, _)| blocked(subject, law)).unwrap_or_default(),
         _ => return None,
@@ -170,11 +165,8 @@ fn issues_of(world: &World, fragment: &Fragment) -> String {
         let what = in_a_line(&issue.description, END_BYTES_MAX);
         let repair = in_a_line(&issue.proposed_repair, END_BYTES_MAX);
         let severity = issue.severity.word();
-        if repair.is_empty() {
-            format!("    an issue ({severity}) of {at}: {what}\n")
-        } else {
-            format!("    an issue ({severity}) of {at}: {what}; to mend it: {repair}\n")
-        }
+        let repair = led("; to mend it: ", &repair);
+        format!("    an issue ({severity}) of {at}: {what}{repair}\n")
     };
     issues.iter().map(line).collect()
 }
@@ -229,8 +221,7 @@ fn directive(point: &LawPoint) -> String {
 fn blocked(subject: &PromptSubject<'_>, law: &LawRecord) -> String {
     let newest = law.blocked.iter().rev().map(directive_line);
     let lines = newest.chain(lessons(subject).map(line_of_lesson));
-    let lines: String = lines.take(BLOCKED_MAX).collect();
-    if lines.is_empty() { lines } else { fenced(&lines) }
+    fenced(&lines.take(BLOCKED_MAX).collect::<String>())
 }
 
 /// Lessons that block something; in the last attempt of a round they block nothing.

@@ -3,13 +3,8 @@
 //!
 //! Invariant: nothing here depends on the atom. Words that were replaced since are never told as what is asked.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::section::cut;
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc,
     doc::Node,

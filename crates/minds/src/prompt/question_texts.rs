@@ -2,21 +2,15 @@
 //!
 //! Invariant: a pure function of the state. Not here: which question names which of them (`question_values`).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     replan,
     result_text::ResultText,
-    section::{cut, data, fenced, in_a_line, indented, names},
+    section::{bracketed, cut, data, fenced, in_a_line, indented, led, names},
     upstream,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc,
-    event::Clarity,
     fragment::delta,
     graph::Ix,
     id::AtomId,
@@ -69,20 +63,12 @@ pub struct RatedDifference {
     pub files: Vec<String>,
 }
 
-pub(super) fn bracketed(words: Option<&str>) -> String {
-    words.map(|words| format!(" ({words})")).unwrap_or_default()
-}
-
 /// The failures with their reasons, and the changes before this one.
 pub(super) fn failed(world: &World) -> String {
     let text =
         replan::what_failed(world, OUTPUT_BYTES_MAX) + &blocked(world) + &contradicted(world);
-    match replan::every_change(world) {
-        earlier if earlier.is_empty() => text,
-        earlier => {
-            format!("{text}\nChanges before this one; the same again is refused:\n{earlier}")
-        }
-    }
+    let earlier = replan::every_change(world);
+    text + &led("\nChanges before this one; the same again is refused:\n", &earlier)
 }
 
 pub(super) fn blocked(world: &World) -> String {
@@ -165,12 +151,9 @@ pub(super) fn phase_results(world: &World, phase: &LongPhase) -> String {
         let value = result.value.as_ref();
         let value = value.map(|value| doc::write_compact(&upstream::shortened(value, None)));
         let told = ResultText {
-            id,
-            summary: result.summary.clone(),
-            handoff: result.handoff.clone().unwrap_or_default(),
-            unclear: Clarity::words(result.unclear, &result.unclear_because),
             value: cut(&value.unwrap_or_default(), VALUE_BYTES_MAX),
             files: names(result.artifacts.iter().cloned(), FILES_MAX),
+            ..ResultText::of(id, result)
         };
         cut(told.item().trim_end(), each - 1) + "\n"
     });
@@ -271,10 +254,7 @@ pub(super) fn form(leaf: &QualityLeaf) -> String {
 }
 
 pub(super) fn measured(one: &EvidenceRecord) -> String {
-    let output = match one.output.trim() {
-        "" => String::new(),
-        _ => fenced(&cut(&one.output, EVIDENCE_BYTES_MAX)),
-    };
+    let output = fenced(&cut(&one.output, EVIDENCE_BYTES_MAX));
     let verdict = one.verdict.as_deref().unwrap_or_default();
     let check = one.check.as_deref().unwrap_or_default();
     format!("- {verdict}: {check}{}\n{output}", bracketed(one.ended.as_deref()))

@@ -3,8 +3,6 @@
 //! Invariant: everything that an agent made stands in a fence that it cannot close, and is called data. A judge that rates
 //! never sees the words of a worker. Not here: when a question is put (`step`), the form of its answer (the core).
 
-use alloc::string::{String, ToString};
-
 use super::{
     Prompt, preamble,
     question_texts::{
@@ -15,6 +13,7 @@ use super::{
     section::{cut, data, flag, title},
     workplace,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     answer_forms,
     graph::unjudged::{self, UnjudgedPlan},
@@ -168,7 +167,7 @@ impl<'a> AskedQuestion<'a> {
             "confidence_needs" => words(&ConfidenceNeed::WORDS.map(|(word, _)| word)),
             "criteria" => {
                 let others = judged::others(&state.objective.constraints.convergence);
-                others.map(|one| alloc::format!("- `{}`: {}\n", one.name, one.statement)).collect()
+                others.map(|one| format!("- `{}`: {}\n", one.name, one.statement)).collect()
             }
             "schema" => answer_forms::schema(self.inputs.world, self.question, self.inputs.consult),
             "full" => flag(kind_of_task::judging(state) == JudgingLevel::Full),

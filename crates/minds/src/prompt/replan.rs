@@ -1,17 +1,11 @@
 //! The part of a prompt for a planning step that the program placed: what failed and why, what stood there, and what
 //! was planned anew before. Reasons and opinions that go with it.
 
-use alloc::{
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     section::{cut, fenced, in_a_line, last_lines, named, title},
     subject::PromptSubject,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     graph::active,
     id::AtomId,
@@ -42,9 +36,7 @@ pub(super) fn value(subject: &PromptSubject<'_>, name: &str) -> Option<String> {
     let (world, own) = (subject.world, &subject.intent.atom);
     let plan = subject.atom().and_then(|atom| atom.plan());
     let placed = plan.map(|plan| &plan.placed).filter(|one| one.is_placed());
-    let advice = |text: String| {
-        if text.is_empty() { text } else { fenced(&cut(&text, SAID_BYTES_MAX)) }
-    };
+    let advice = |text: String| fenced(&cut(&text, SAID_BYTES_MAX));
     Some(match name {
         "placed" => placed.map(|one| one.reason.to_string()).unwrap_or_default(),
         "was" => {

@@ -2,11 +2,11 @@
 //!
 //! Not here: how much of it is shown (`built_on`, `upstream`).
 
-use alloc::{format, string::String};
-
-use super::section::indented;
+use super::section::{indented, led, names};
+use descent_core::doc::prelude::*;
 use descent_core::{
-    doc::Node,
+    doc::{self, Node},
+    event::Clarity,
     id::AtomId,
     state::{Binding, Extra, fields::Writer},
 };
@@ -22,14 +22,23 @@ pub(super) struct ResultText<'a> {
     pub(super) files: String,
 }
 
-impl ResultText<'_> {
+impl<'a> ResultText<'a> {
+    /// All of it.
+    pub(super) fn of(id: &'a AtomId, binding: &Binding) -> Self {
+        Self {
+            id,
+            summary: binding.summary.clone(),
+            handoff: binding.handoff.clone().unwrap_or_default(),
+            unclear: Clarity::words(binding.unclear, &binding.unclear_because),
+            value: binding.value.as_ref().map(doc::write_compact).unwrap_or_default(),
+            files: names(binding.artifacts.iter().cloned(), usize::MAX),
+        }
+    }
+
     /// An item of a list, with its other parts below it.
     pub(super) fn item(&self) -> String {
         let mut text = format!("- {}: {}\n", self.id, self.summary);
-        if !self.handoff.is_empty() {
-            let handoff = indented(&self.handoff);
-            text.push_str(&format!("    (what it hands on:)\n{handoff}"));
-        }
+        text.push_str(&led("    (what it hands on:)\n", &indented(&self.handoff)));
         if let Some(words) = &self.unclear {
             text.push_str(&format!("    ({words})\n"));
         }

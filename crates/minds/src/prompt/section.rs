@@ -2,13 +2,7 @@
 //!
 //! Invariant: a fence that is cut is closed, so that what follows stands outside of it.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use descent_core::doc::prelude::*;
 use descent_core::{id::AtomId, world::World};
 
 /// A cut at the end of a line may leave out so many bytes more.
@@ -20,6 +14,8 @@ pub(super) struct PromptSection {
     pub(super) name: &'static str,
     /// Empty of a section without a head.
     pub(super) head: String,
+    /// The template of its text.
+    pub(super) body: &'static str,
     /// Empty of a section with nothing to tell.
     pub(super) text: String,
     /// Bytes at most, with its head.
@@ -45,14 +41,13 @@ pub struct PromptFile {
     pub text: String,
 }
 
-impl PromptSection {
-    /// The bytes for the text, within its limit and this one.
-    pub(super) fn room_in(&self, bytes_max: usize) -> usize {
-        self.bytes_max.min(bytes_max).saturating_sub(self.heading().len() + 1)
-    }
+/// The values of a section that has the room which all others leave. A name that is not among them has none.
+pub(super) type LateValues = BTreeMap<&'static str, String>;
 
-    fn room(&self) -> usize {
-        self.room_in(self.bytes_max)
+impl PromptSection {
+    /// The bytes for the text.
+    pub(super) fn room(&self) -> usize {
+        self.bytes_max.saturating_sub(self.heading().len() + 1)
     }
 
     /// Bytes of its part of the prompt, with the blank line after it.
@@ -209,7 +204,17 @@ pub(super) fn named(world: &World, id: &AtomId, bytes_max: usize) -> String {
 
 /// Words that an agent said, or a state says that it did, as data; empty where there are none.
 pub(super) fn data(words: &str) -> String {
-    if words.trim().is_empty() { String::new() } else { format!("{DATA}\n\n{}", fenced(words)) }
+    led(&format!("{DATA}\n\n"), &fenced(words))
+}
+
+/// Words after others.
+pub(super) fn bracketed(words: Option<&str>) -> String {
+    words.map(|words| format!(" ({words})")).unwrap_or_default()
+}
+
+/// A text behind its beginning; nothing without a text.
+pub(super) fn led(beginning: &str, text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("{beginning}{text}") }
 }
 
 /// The value of a condition in a template.
@@ -226,8 +231,11 @@ pub(super) fn open_fence(text: &str) -> Option<&str> {
     })
 }
 
-/// A text in a fence that is longer than any in it.
+/// A text in a fence that is longer than any in it; nothing of a blank one.
 pub(super) fn fenced(text: &str) -> String {
+    if text.trim().is_empty() {
+        return String::new();
+    }
     let mut longest = 0;
     let mut run = 0;
     for c in text.chars() {
@@ -255,6 +263,7 @@ mod tests {
                 let section = PromptSection {
                     name: "a",
                     head: "Said".to_owned(),
+                    body: "",
                     text: text.clone(),
                     bytes_max,
                     file: None,

@@ -1,7 +1,6 @@
 //! The subject of a prompt: an attempt, and the graph as it stands for it; the next attempt, for a person who looks.
 
-use alloc::{sync::Arc, vec::Vec};
-
+use descent_core::doc::prelude::*;
 use descent_core::{
     graph::{Graph, Ix, NodeKind, active::ActiveGraph},
     id::{AtomId, AttemptId},
@@ -133,7 +132,7 @@ fn intent(world: &World, x: Ix, task: &Task) -> Intent {
     let is_plan = graph.vertex(x).kind == NodeKind::Plan;
     Intent {
         role: if is_plan { Role::Planner } else { Role::Worker },
-        id: AttemptId::new(alloc::format!("{atom}.{}", run.attempts_started + 1)),
+        id: AttemptId::new(format!("{atom}.{}", run.attempts_started + 1)),
         choices: world.active.choices(graph, x),
         epoch: run.epoch,
         n: tried + 1,

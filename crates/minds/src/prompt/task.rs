@@ -1,18 +1,13 @@
 //! The atom itself: its words, its place among the steps, its checks, and the value that it shall give. The groups around
 //! it, and what others work on.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     preamble::listed,
     replan,
     section::{cut, flag, in_a_line, indented, named, names, title},
     subject::PromptSubject,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc,
     graph::{Ix, NodeKind},

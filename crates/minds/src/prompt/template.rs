@@ -7,9 +7,8 @@
 //! `{name}` is a value. `{?name}…{/}` is there if the value is not empty, `{!name}…{/}` if it is. A line whose values are all
 //! empty is left out. Nothing in a value is read as a template.
 
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
-
-use super::section::PromptSection;
+use super::section::{LateValues, PromptSection};
+use descent_core::doc::prelude::*;
 
 macro_rules! templates {
     ($($question:literal)*) => {
@@ -99,16 +98,31 @@ fn holds(condition: &str, values: &TemplateValues<'_>) -> bool {
 }
 
 impl TemplateSection {
-    /// It with its values; `None` without its conditions. One whose text is empty has nothing to say.
-    pub(super) fn filled(&self, values: &TemplateValues<'_>) -> Option<PromptSection> {
+    /// It with its head, and without a text yet; `None` without its conditions.
+    pub(super) fn headed(&self, values: &TemplateValues<'_>) -> Option<PromptSection> {
         let is_there = self.conditions.iter().all(|one| holds(one, values));
         is_there.then(|| PromptSection {
             name: self.name,
             head: filled(self.head, values),
-            text: filled(self.body, values),
+            body: self.body,
+            text: String::new(),
             bytes_max: self.bytes_max,
             file: self.file,
         })
+    }
+}
+
+impl PromptSection {
+    /// Gives it its text. One whose text is empty has nothing to say.
+    pub(super) fn fill(&mut self, values: &TemplateValues<'_>) {
+        self.text = filled(self.body, values);
+    }
+
+    /// The bytes that one more value may have beside these.
+    pub(super) fn room_for(&self, name: &str, values: &LateValues) -> usize {
+        let of = |one: &str| values.get(one).cloned().unwrap_or_default();
+        let shortest = |one: &str| Some(if one == name { "x".to_owned() } else { of(one) });
+        (self.room() + 1).saturating_sub(filled(self.body, &shortest).len())
     }
 }
 

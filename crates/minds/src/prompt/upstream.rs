@@ -3,23 +3,15 @@
 //! Invariant: a pure function of results, mode and room. A result without room is told by name. In the mode `auto` the
 //! phases before the newest three have a fifth of the room that those take, so more phases make hardly a longer prompt.
 
-use alloc::{
-    boxed::Box,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     result_text::{ResultText, binding_node},
     section::{PromptFile, indented, names},
     subject::PromptSubject,
 };
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc,
     doc::{Member, Node, Value},
-    event::Clarity,
     graph::{Ix, NodeKind, active},
     id::AtomId,
     state::{Binding, ContextMode, FreeValue, Task},
@@ -149,31 +141,21 @@ fn details(mode: ContextMode, one: &UpstreamResult<'_>) -> &'static [ResultDetai
 }
 
 fn text(one: &UpstreamResult<'_>, detail: ResultDetail) -> String {
-    let binding = one.binding;
-    let value = binding.value.as_ref();
-    let handoff = || binding.handoff.clone().unwrap_or_default();
-    let files = binding.artifacts.iter().cloned();
-    let whole = |value: &FreeValue| doc::write_compact(value);
-    let in_short = |value: &FreeValue| doc::write_compact(&shortened(value, one.schema));
-    let (summary, handoff, value, files) = match (detail, value) {
-        (ResultDetail::Full, value) => {
-            (binding.summary.clone(), handoff(), value.map(whole), names(files, usize::MAX))
-        }
-        (ResultDetail::Contract, Some(value)) => {
-            (short(&binding.summary), String::new(), Some(in_short(value)), String::new())
-        }
+    let whole = ResultText::of(one.id, one.binding);
+    let none = String::new;
+    let told = match (detail, &one.binding.value) {
+        (ResultDetail::Full, _) => whole,
+        (ResultDetail::Contract, Some(value)) => ResultText {
+            summary: short(&whole.summary),
+            handoff: none(),
+            value: doc::write_compact(&shortened(value, one.schema)),
+            files: none(),
+            ..whole
+        },
         // Without a value there is nothing to make short by a schema.
         (ResultDetail::Contract | ResultDetail::Summary, _) => {
-            (binding.summary.clone(), handoff(), None, String::new())
+            ResultText { value: none(), files: none(), ..whole }
         }
-    };
-    let told = ResultText {
-        id: one.id,
-        summary,
-        handoff,
-        unclear: Clarity::words(binding.unclear, &binding.unclear_because),
-        value: value.unwrap_or_default(),
-        files,
     };
     told.item()
 }

@@ -1,12 +1,7 @@
 //! The values about the place of the work, its time, and the way in which an attempt ends.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-};
-
 use super::{section::flag, subject::PromptSubject};
+use descent_core::doc::prelude::*;
 use descent_core::{
     id::AgentName,
     state::{SideEffect, Workspace},

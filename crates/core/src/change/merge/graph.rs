@@ -1,11 +1,10 @@
 //! Merges atoms and their results by id. An atom is one thing, whether it stands among the atoms or among the bindings.
 
-use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
-
 use super::{
     MergeOutcome, Sides,
     tree::{self, Rule, Three, Trees, same},
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Member, Node, Span},
     id::AtomId,

@@ -5,13 +5,8 @@
 //!
 //! Not here: whether the outcome is valid, and what follows from it (`redirect`).
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::tree::{self, Trees, same};
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     id::AtomId,

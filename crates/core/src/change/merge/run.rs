@@ -1,12 +1,11 @@
 //! Merges what the program records: the loop's own notebook, the trail and the corrections. Their keys are the program's;
 //! what a person wrote beside them is the person's, and a correction may be added.
 
-use alloc::{collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
-
 use super::{
     Sides,
     tree::{self, Rule, Three, Trees, keys, name_of, same, woven},
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Node, Value},
     state::{

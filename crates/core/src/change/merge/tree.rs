@@ -2,13 +2,7 @@
 //!
 //! Not here: the meaning of keys; a rule says whose a key is.
 
-use alloc::{
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Node, Value},
     state::{

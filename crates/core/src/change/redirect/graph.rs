@@ -1,15 +1,7 @@
 //! New atoms, atoms that go, choices of a redirect, and the changes that a plan which was edited brings.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{Reading, place};
+use crate::doc::prelude::*;
 use crate::{
     change::{
         between, constraints_with,

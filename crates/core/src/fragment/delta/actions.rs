@@ -2,19 +2,11 @@
 //!
 //! Not here: what a delta may touch, and what the whole plan says to it (`delta`).
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{
     AcceptedDelta, DeltaRequest, REFINEMENTS_MAX, may_change, may_grow,
     remarks::{self, RemarkQuestion},
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Node},
     fragment::{derived, form, plan_of},

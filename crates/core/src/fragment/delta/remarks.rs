@@ -4,9 +4,8 @@
 //! Invariants: a remark changes no specification, no choice and no result. Nothing that stays waits for what goes, and no
 //! group or plan is left without a part. Not here: the changes (`actions`).
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, vec::Vec};
-
 use super::{AcceptedDelta, DeltaRequest, may_change};
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Node},
     id::AtomId,

@@ -1,9 +1,8 @@
 //! Finds the faults of planning steps: their purpose, their number, and the references of their fragments; and what is
 //! missing of the agreement.
 
-use alloc::{borrow::ToOwned, format, vec::Vec};
-
 use super::{Graph, Ix, Validator};
+use crate::doc::prelude::*;
 use crate::{
     doc::{Fault, Node},
     graph::{NodeKind, overlap},
