@@ -63,7 +63,11 @@ pub fn result(
     page.wrapped(head, Meaning::Strong, &result.summary, 3);
     // The words of an agent about the ending, and its notes.
     if let Some(said) = result.output.as_ref().filter(|said| said.by == Some(JudgedBy::Model)) {
-        page.wrapped(row("answer"), Meaning::Plain, &line(&said.text), ANSWER_LINES_MAX);
+        let mut head = row("answer");
+        for text in said.text.lines().filter(|text| !text.trim().is_empty()) {
+            page.wrapped(head, Meaning::Plain, &line(text), ANSWER_LINES_MAX);
+            head = row("");
+        }
         for note in &said.notes {
             page.wrapped(row("note"), Meaning::Plain, &line(note), NOTE_LINES_MAX);
         }

@@ -116,6 +116,9 @@ impl TrustList {
             carried.add(TrustGroup::Setting, "starts from", commit.as_str());
         }
         carried.add_said(&state.run);
+        for (id, atom) in state.all_atoms() {
+            carried.add_said_of(id, atom);
+        }
         let whole = whole(state);
         if is_any(state) {
             carried.add(TrustGroup::Task, EARLIER_RESULTS, whole.as_str());

@@ -14,11 +14,10 @@ use crate::{
     profile,
     state::{
         Consult, JudgedBy, JudgingLevel, Question, Reason, Run, RunStatus, State, TextAnswer,
-        UsageLimit, answer_texts::in_a_line, final_result::FinalOutput,
+        UsageLimit, final_result::FinalOutput,
     },
 };
 
-const TEXT_CHARS_MAX: usize = 4_000;
 /// Kept of the limits of a run for the question.
 const CALLS_KEPT: u64 = 1;
 const TOKENS_KEPT: u64 = 4_000;
@@ -115,7 +114,7 @@ pub fn put_into(words: &TextAnswer, output: &mut FinalOutput) {
     let drift = words.drift.iter().map(|note| format!("{DRIFT}{note}"));
     output.notes.extend(own.chain(drift));
     output.doubted = !words.drift.is_empty();
-    output.text = in_a_line(&words.text, TEXT_CHARS_MAX);
+    output.text.clone_from(&words.text);
     output.by = Some(JudgedBy::Model);
 }
 

@@ -49,7 +49,8 @@ pub(super) fn few_ids(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<
 pub(super) fn text(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<String> {
     let text = fields.text(key)?;
     let is_shown = |c: &char| !c.is_control() || *c == '\n';
-    let text: String = text.trim().chars().filter(is_shown).collect();
+    let text: String = text.chars().filter(is_shown).collect();
+    let text = String::from(text.trim());
     if text.chars().count() > TEXT_CHARS_MAX {
         let message = format!("`{key}` has more than {TEXT_CHARS_MAX} characters");
         fields.fault_at(key, "too-long", message, None);

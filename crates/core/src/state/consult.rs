@@ -18,7 +18,7 @@ use super::{
 };
 use crate::{
     doc,
-    id::{AgentName, AtomId, CommitId, ConsultId, Digest, Epoch},
+    id::{AgentName, AtomId, AttemptId, CommitId, ConsultId, Digest, Epoch},
 };
 
 /// Ratings kept at most: the newest.
@@ -241,6 +241,11 @@ impl Consult {
     /// The digest that distinguishes this question from every other, also from one with the same name.
     pub fn digest(&self) -> Digest {
         Digest::of(doc::canonical(&self.node()).as_bytes())
+    }
+
+    /// Its name among attempts: it has a directory like theirs, and tells its usage as they do.
+    pub fn attempt(&self) -> AttemptId {
+        AttemptId::new(self.id.as_str())
     }
 
     /// The subject of a quality leaf on a tree, by one agent.

@@ -116,8 +116,8 @@ record! {
         filled finish_early: bool,
         /// how much a planner's plan is looked at
         ///
-        /// `off`: not at all. `code`: by rules. `model`: also by the agent of the role `validate`, else `judge`, before
-        /// anything of it starts. `full`: also all steps together, at the end of a pass
+        /// `off`: not at all. `code`: by rules. `model`: also by the judge (`judge.plan`), before anything of it starts.
+        /// `full`: also all steps together, at the end of a pass
         optional judging: JudgingLevel = JudgingLevel::Code,
         /// the kind of task that the goal is
         ///

@@ -225,7 +225,7 @@ fn hard_budget(transaction: &Transaction) -> Option<Reason> {
         return Some(Reason::Time);
     }
     let limit = usage::reached(transaction)
-        .or_else(|| dispatch::lacks(transaction))
+        .or_else(|| dispatch::lacks(transaction).filter(|_| !consult::is_due(transaction)))
         .or_else(|| base_case::lacks_for_rating(transaction));
     limit.map(Reason::from)
 }

@@ -36,6 +36,11 @@ pub(super) fn follow(transaction: &mut Transaction) {
     }
 }
 
+/// Whether a question is in flight, or waits to be put: work may follow from its answer.
+pub(super) fn is_due(transaction: &Transaction) -> bool {
+    transaction.state.run.consult.is_some() || gate::wanted(transaction).is_some()
+}
+
 /// Whether the answer to a question would still be of use.
 pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
     let moment = asked.question.row().moment;
@@ -51,6 +56,16 @@ pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
         }
 }
 
+/// Ends a question that an earlier loop left, where a person has named another agent for it since.
+pub(super) fn drop_of_another(transaction: &mut Transaction) {
+    let asked = transaction.state.run.consult.as_ref();
+    let is_its =
+        |asked: &Consult| transaction.session.agents.in_role(asked.question) == Some(&asked.agent);
+    if asked.is_some_and(|asked| !is_its(asked)) {
+        question::drop_it(transaction);
+    }
+}
+
 /// Takes the answer to the question in flight; that to any other is void.
 pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: ConsultEnd) {
     let asked = transaction.state.run.consult.as_ref();
@@ -58,6 +73,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
         return;
     };
     transaction.run().consult = None;
+    transaction.session.reported.remove(&asked.attempt());
     transaction.run().settle(&asked.agent, asked.question, &end.usage, true);
     let Some(end) = question::wait_or_give_back(transaction, &asked, end) else {
         return;

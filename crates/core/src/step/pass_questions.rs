@@ -287,6 +287,10 @@ fn refined(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
     let Some(blocked) = backtrack::blocked(transaction) else {
         return;
     };
+    let has_planner = transaction.session.agents.has_planner();
+    if !has_planner && question::ends_run(transaction, asked, &end) {
+        return;
+    }
     let (facts, shell_faults) = (end.facts.clone(), end.shell_faults.clone());
     let mut oversteps = false;
     let read = |transaction: &Transaction, node: &Node| {

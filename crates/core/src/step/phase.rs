@@ -238,6 +238,7 @@ impl<'d> PhaseUsage<'d> {
             transaction: self.transaction,
             settled: &self.fragment.usage,
             in_flight: self.in_flight(false).chain(self.in_flight(true)).collect(),
+            asked: None,
             most,
         })
     }

@@ -21,7 +21,7 @@ use crate::{
         AnswerRecord, Check, Consult, KeptAnswer, Leaf, Question, RunStatus, State,
         check::Thousandths,
     },
-    world::GateWait,
+    world::{GateWait, Unavailable},
 };
 
 /// The reason why an agent that costs too much is not asked.
@@ -124,9 +124,9 @@ pub(super) fn wait_or_give_back(
         provider_wait::answered(transaction, &asked.agent);
         return Some(end);
     };
-    // The run can go without any answer but a rating. Nobody waits for the wording of an ending.
+    // The run goes on without any other answer. Nobody waits for the wording of an ending.
     let is_waited_for = match ended {
-        AgentEnd::Limited { .. } => asked.question == Question::Rate,
+        AgentEnd::Limited { .. } => matches!(asked.question, Question::Rate | Question::Refine),
         ended => ended.is_of_provider(),
     };
     if !is_waited_for || transaction.state.run.status != RunStatus::Running {
@@ -144,6 +144,17 @@ pub(super) fn wait_or_give_back(
             Some(end)
         }
     }
+}
+
+/// Ends the run where its agent cannot be used, and nothing else leads on: the same is asked again once a person has
+/// corrected that. True if it ends.
+pub(super) fn ends_run(transaction: &mut Transaction, asked: &Consult, end: &ConsultEnd) -> bool {
+    let ConsultAnswer::Ended(AgentEnd::Unavailable { kind, words, variable }) = &end.answer else {
+        return false;
+    };
+    let cause = Unavailable::lack(&asked.agent, *kind, words, variable.as_deref());
+    transaction.session.unavailable = Some(cause);
+    true
 }
 
 /// The answer, read, or why there is none; the event says so, with the words that `read` gives beside the value. None
@@ -223,12 +234,15 @@ pub(super) fn once(answer: ConsultAnswer) -> Result<Node, String> {
     }
 }
 
-/// Ends the question in flight; what it used counts as was reserved for it.
+/// Ends the question in flight; what it did not tell of its usage counts as was reserved for it.
 pub(super) fn drop_it(transaction: &mut Transaction) {
     let Some(asked) = transaction.run().consult.take() else {
         return;
     };
-    transaction.run().settle(&asked.agent, asked.question, &asked.reserved, false);
+    let told = transaction.session.reported.remove(&asked.attempt());
+    let mut used = told.map(|told| told.usage).unwrap_or_default();
+    used.fill_from(&asked.reserved);
+    transaction.run().settle(&asked.agent, asked.question, &used, false);
 }
 
 /// Puts a question into the state: it is asked after the commit. It waits as long as its agent does.

@@ -6,7 +6,7 @@
 use super::{base_case, provider_wait::backoff_ms, question, transaction::Transaction, usage};
 use crate::{
     answer_forms::rated_leaf,
-    event::{AgentEnd, ConsultAnswer, ConsultEnd},
+    event::{ConsultAnswer, ConsultEnd},
     id::AgentName,
     rating,
     state::{Check, Consult, Question, Rating},
@@ -53,18 +53,15 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let (Some(check), Some(on)) = (leaf, asked.on.clone()) else {
         return;
     };
+    if question::ends_run(transaction, asked, &end) {
+        return;
+    }
     let (score, because) = match end.answer {
         ConsultAnswer::Value(node) => match rating::read(&check, &node) {
             Ok(rated) => (Some(rated.score), rated.because),
             Err(fault) => (None, fault),
         },
         ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => (None, why),
-        ConsultAnswer::Ended(AgentEnd::Unavailable { kind, words, variable }) => {
-            // The same is asked again once a person has corrected it.
-            let cause = Unavailable::lack(&asked.agent, kind, &words, variable.as_deref());
-            transaction.session.unavailable = Some(cause);
-            return;
-        }
         ConsultAnswer::Ended(end) => (None, end.text()),
     };
     question::announce(transaction, asked, score, ["", &because], end.duration_ms);

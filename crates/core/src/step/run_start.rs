@@ -8,7 +8,8 @@ use alloc::{
 };
 
 use super::{
-    Refusal, attempt_end, base_case, final_words, law_point, pass_questions, rate, redirect,
+    Refusal, attempt_end, base_case, consult, final_words, law_point, pass_questions, rate,
+    redirect,
     repair::{RepairCause, repair},
     replan,
     transaction::Transaction,
@@ -50,6 +51,7 @@ pub(super) fn started(
     notebook.delivered = None;
     notebook.waits.clear();
     rate::forget_silence(transaction);
+    consult::drop_of_another(transaction);
     // The run that it was asked for has ended, with its answer by code.
     final_words::withdraw(transaction);
     if is_another {

@@ -28,14 +28,14 @@ pub(super) fn is_awaited(transaction: &mut Transaction, step: Ix) -> bool {
     let Some(phase) = long_phase::wanted(transaction, step) else {
         return false;
     };
+    if transaction.state.run.consult.is_some() {
+        return true;
+    }
     if !usage::can_pay(transaction, Question::Summarise, &agent) {
         return false;
     }
-    if transaction.state.run.consult.is_none() {
-        let of_plan = of_plan(transaction, Question::Summarise, agent, phase.subject);
-        let new = Consult { atom: Some(phase.plan), ..of_plan };
-        put_or_wait(transaction, new);
-    }
+    let of_plan = of_plan(transaction, Question::Summarise, agent, phase.subject);
+    put_or_wait(transaction, Consult { atom: Some(phase.plan), ..of_plan });
     true
 }
 

@@ -8,24 +8,31 @@ use crate::{
     event::Outcome,
     id::{AgentName, AtomId, AttemptId, Epoch},
     search::Facts,
-    state::{AgentSpent, Duty, Intent, Question, Role, State, Usage, UsageLimit},
+    state::{AgentSpent, Consult, Duty, Intent, Question, Role, State, Usage, UsageLimit},
     verdict::CommandEnd,
     wording,
 };
 
 use super::transaction::Transaction;
 
-/// Takes a report of an attempt in flight; a later one says as much at least.
+/// Takes a report of an attempt or a question in flight; a later one says as much at least.
 pub(super) fn reported(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch, usage: &Usage) {
     let is_it = |intent: &Intent| intent.epoch == epoch;
-    if transaction.in_flight(id).is_some_and(is_it) && !has_ended(transaction, id) {
+    let is_attempt = transaction.in_flight(id).is_some_and(is_it) && !has_ended(transaction, id);
+    if is_attempt || is_asked(transaction, id) {
         told_before(transaction, id, usage);
     }
 }
 
-/// Takes the usage that an attempt in flight had told before this run.
+/// Whether the id is that of the question in flight.
+fn is_asked(transaction: &Transaction, id: &AttemptId) -> bool {
+    let asked = transaction.state.run.consult.as_ref();
+    asked.is_some_and(|asked| asked.attempt() == *id)
+}
+
+/// Takes the usage that an attempt or a question in flight had told before this run.
 pub(super) fn told_before(transaction: &mut Transaction, id: &AttemptId, usage: &Usage) {
-    if transaction.in_flight(id).is_some() {
+    if transaction.in_flight(id).is_some() || is_asked(transaction, id) {
         let reported = transaction.session.reported.entry(id.clone()).or_default();
         reported.usage.raise_to(usage);
     }
@@ -136,6 +143,8 @@ pub(super) struct LimitedUsage<'d> {
     /// Usage of attempts that are over.
     pub(super) settled: &'d Usage,
     pub(super) in_flight: Vec<&'d Intent>,
+    /// The question in flight, where it counts.
+    pub(super) asked: Option<&'d Consult>,
     /// In the order of `UsageLimit::ALL`.
     pub(super) most: [Option<u64>; 3],
 }
@@ -151,6 +160,7 @@ impl<'d> LimitedUsage<'d> {
             transaction,
             settled: &state.run.spent.usage,
             in_flight: state.run.in_flight.iter().collect(),
+            asked: state.run.consult.as_ref(),
             most: UsageLimit::ALL.map(|limit| most(state, limit)),
         })
     }
@@ -166,10 +176,11 @@ impl<'d> LimitedUsage<'d> {
             let told = |is_over: bool| {
                 let intents = self.in_flight.iter();
                 let told = intents.filter(|one| has_ended(self.transaction, &one.id) == is_over);
-                told.map(|intent| self.told(intent, limit)).fold(0, u64::saturating_add)
+                told.map(|intent| self.told(&intent.id, limit)).fold(0, u64::saturating_add)
             };
+            let asked = self.asked.map_or(0, |asked| self.told(&asked.attempt(), limit));
             let over = self.settled.of(limit).saturating_add(told(true));
-            let all = over.saturating_add(told(false));
+            let all = over.saturating_add(told(false)).saturating_add(asked);
             (over >= most || all > most).then_some((limit, all))
         })
     }
@@ -182,16 +193,18 @@ impl<'d> LimitedUsage<'d> {
         lacking.map(|(limit, _)| limit)
     }
 
-    /// The settled usage, with the larger of reservation and report for each attempt in flight.
+    /// The settled usage, with the larger of reservation and report for each attempt in flight, and for the question.
     fn claimed(&self, limit: UsageLimit) -> u64 {
-        let in_flight = self.in_flight.iter();
-        let each = in_flight.map(|one| one.reserved.of(limit).max(self.told(one, limit)));
+        let in_flight = self.in_flight.iter().map(|one| (one.id.clone(), &one.reserved));
+        let asked = self.asked.map(|asked| (asked.attempt(), &asked.reserved));
+        let each = in_flight.chain(asked);
+        let each = each.map(|(id, reserved)| reserved.of(limit).max(self.told(&id, limit)));
         each.fold(self.settled.of(limit), u64::saturating_add)
     }
 
-    /// The usage that an attempt in flight has told.
-    fn told(&self, intent: &Intent, limit: UsageLimit) -> u64 {
-        let reported = self.transaction.session.reported.get(&intent.id);
+    /// The usage that an attempt or a question in flight has told.
+    fn told(&self, id: &AttemptId, limit: UsageLimit) -> u64 {
+        let reported = self.transaction.session.reported.get(id);
         reported.map_or(0, |reported| reported.usage.of(limit))
     }
 }

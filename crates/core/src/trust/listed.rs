@@ -99,6 +99,26 @@ impl TrustList {
         }
     }
 
+    /// Lists what planners, refiners and judges are said to have said of an atom.
+    pub(super) fn add_said_of(&mut self, id: &AtomId, atom: &Atom) {
+        let node = atom.node();
+        let origin = node.get("origin");
+        let said = [
+            ("questions", node.get("questions")),
+            ("attention", node.get("attention")),
+            ("reason", origin.and_then(|origin| origin.get("reason"))),
+        ];
+        for (key, node) in said {
+            let at = format!("{key} of {id}");
+            node.iter().for_each(|node| self.add_texts(TrustGroup::Task, &at, node));
+        }
+        let fragments = atom.plan().into_iter().flat_map(|plan| plan.fragments());
+        let summaries = fragments.filter_map(|fragment| fragment.summary.as_ref()?.text());
+        for summary in summaries {
+            self.add(TrustGroup::Task, &format!("results of {id}"), &summary.text);
+        }
+    }
+
     /// Each text below a node, by its keys. A digest and a time tell a person nothing.
     fn add_texts(&mut self, group: TrustGroup, at: &str, node: &Node) {
         match &node.value {
