@@ -1,5 +1,6 @@
 //! Ends of agents that their protocols tell: what each costs, what is waited for, and what ends the run.
 
+mod asked;
 mod doubted;
 mod outages;
 mod situations;

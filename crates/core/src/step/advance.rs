@@ -338,6 +338,9 @@ fn set_aside(transaction: &mut Transaction) {
 /// Ends what must not finish. At a limit of usage, what only has to land does, for that costs nothing.
 fn interrupt_at_limit(transaction: &mut Transaction, reason: Reason) {
     let is_of_usage = reason.usage_limit().is_some();
+    if is_of_usage {
+        question::drop_it(transaction);
+    }
     let in_flight = transaction.state.run.in_flight.iter();
     let landing = in_flight.filter(|intent| is_of_usage && usage::is_landing(transaction, intent));
     let landing: Vec<AttemptId> = landing.map(|intent| intent.id.clone()).collect();

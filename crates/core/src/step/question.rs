@@ -236,9 +236,10 @@ pub(super) fn once(answer: ConsultAnswer) -> Result<Node, String> {
 
 /// Ends the question in flight; what it did not tell of its usage counts as was reserved for it.
 pub(super) fn drop_it(transaction: &mut Transaction) {
-    let Some(asked) = transaction.run().consult.take() else {
+    let Some(asked) = transaction.state.run.consult.clone() else {
         return;
     };
+    transaction.run().consult = None;
     let told = transaction.session.reported.remove(&asked.attempt());
     let mut used = told.map(|told| told.usage).unwrap_or_default();
     used.fill_from(&asked.reserved);
