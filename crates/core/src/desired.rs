@@ -221,7 +221,7 @@ fn stage(world: &World, session: &Session, desired: &mut DesiredWork) {
     let start = &start.commit;
     let wanted = landing_context.speculations.iter();
     for speculation in wanted.filter(|speculation| speculation.wants_staging(&landing_context)) {
-        let Some((from, keep)) = landing_context.stages(speculation) else {
+        let Some((from, _, keep)) = results::split_line(&world.state, &speculation.line) else {
             continue;
         };
         let name = speculation.name(&world.graph);
@@ -232,7 +232,7 @@ fn stage(world: &World, session: &Session, desired: &mut DesiredWork) {
                 start: start.clone(),
                 wanted: speculation.line.clone(),
                 from,
-                keep,
+                keep: keep.to_vec(),
             },
         ));
     }

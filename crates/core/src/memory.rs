@@ -9,7 +9,7 @@ mod learnt;
 #[cfg(test)]
 mod tests;
 
-use alloc::{collections::BTreeSet, string::String, vec::Vec};
+use alloc::{collections::BTreeSet, vec::Vec};
 use core::cmp::Reverse;
 
 pub use book::{LESSON_CHARS_MAX, LESSONS_MAX, SCHEMA, counts, forget, learn, new, read, write};
@@ -42,7 +42,8 @@ pub fn given(book: &LessonBook, world: &World) -> Vec<Lesson> {
     let known_lessons = book.lessons.iter().filter(|one| counts(one));
     let mut lessons: Vec<&Lesson> = known_lessons.filter(is_new).collect();
     lessons.sort_by_cached_key(|one| {
-        let common = book::words(&words_of(one)).intersection(&goal).count();
+        let text = [&*one.lesson, &one.tool, &one.target].join(" ");
+        let common = book::words(&text).intersection(&goal).count();
         (known.distance(one), Reverse(common), Reverse(one.last.clone()))
     });
     let mut bytes = 0;
@@ -112,10 +113,6 @@ fn is_solved(state: &State, graph: &Graph, digest: &Digest) -> bool {
                 !is_task || state.bindings.get(id).is_some()
             })
     })
-}
-
-fn words_of(lesson: &Lesson) -> String {
-    [&*lesson.lesson, &lesson.tool, &lesson.target].join(" ")
 }
 
 /// The digests of the choices and groups of a graph.

@@ -75,11 +75,11 @@ impl Approach {
         let short = |text: &str| text.chars().take(CHARS_MAX).collect();
         Self { tool: short(tool), target: short(target) }
     }
+}
 
-    /// Whether its tool may be blocked as such.
-    pub fn has_class(&self) -> bool {
-        self.tool != WORKER && !PLAIN.contains(&self.tool.as_str())
-    }
+/// Whether a tool may be blocked as such.
+pub(super) fn has_class(tool: &str) -> bool {
+    tool != WORKER && !PLAIN.contains(&tool)
 }
 
 /// The approaches of an atom: those of its action, else its description.

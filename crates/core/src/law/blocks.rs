@@ -48,8 +48,7 @@ pub fn block(law: &mut LawRecord, point: &LawPoint) {
 }
 
 fn whole_tool(one: &BlockedRecord) -> Option<BlockedRecord> {
-    let approach = Approach { tool: one.tool.clone(), target: String::new() };
-    approach.has_class().then(|| BlockedRecord { target: None, ..one.clone() })
+    approach::has_class(&one.tool).then(|| BlockedRecord { target: None, ..one.clone() })
 }
 
 /// How much the law speaks against a choice: the smaller is tried first.
@@ -90,7 +89,8 @@ impl<'s> LawOrder<'s> {
         let approaches = approach::of_atom(atom);
         let has = |one: &BlockedRecord| is_in(one, &approaches);
         let is_akin = |one: &Approach| {
-            one.has_class() && self.blocked.iter().any(|known| known.tool == one.tool)
+            approach::has_class(&one.tool)
+                && self.blocked.iter().any(|known| known.tool == one.tool)
         };
         match () {
             () if self.blocked.iter().any(has) => LawRank::Blocked,
@@ -143,8 +143,7 @@ pub fn refused(state: &State, atoms: &BTreeMap<AtomId, Atom>) -> Vec<BlockedProp
 pub fn lessons(state: &State) -> impl Iterator<Item = &Lesson> {
     let acts = state.objective.constraints.law_acts();
     state.lessons().iter().filter(move |_| acts).filter(|one| {
-        let approach = Approach { tool: one.tool.clone(), target: String::new() };
-        let is_sign = approach.has_class() || approach.tool == approach::SHELL;
+        let is_sign = approach::has_class(&one.tool) || one.tool == approach::SHELL;
         one.kind == LessonKind::MustNot && !one.tool.is_empty() && is_sign
     })
 }

@@ -75,12 +75,15 @@ pub(super) fn accountable(transaction: &Transaction, result: &FinalResultRecord)
     let state = &transaction.state;
     let reason = result.reason.unwrap_or(Reason::Bug);
     let is_logical = result.loss.as_ref().is_some_and(|loss| loss.p > LawWeights::OF_PROGRAM.rho);
+    let is_doubted = result.output.as_ref().is_some_and(|output| output.doubted);
     let judge_errs = || state.run.judging.as_ref().is_some_and(JudgingRecord::assessor_errs);
     // Everything was done, and the base case did not hold.
     let is_refuted = state.refutations().next().is_some();
     let has_failed = result.still_failed().next().is_some();
     match reason {
-        Reason::AlreadyHeld | Reason::BaseCase => of_completed(result.output.as_ref()),
+        // It is nobody's fault, unless an agent doubts that it is what was asked.
+        Reason::AlreadyHeld | Reason::BaseCase if is_doubted => Role::Judge,
+        Reason::AlreadyHeld | Reason::BaseCase => Role::Nobody,
         Reason::Bug => Role::Program,
         Reason::Stopped | Reason::Guidance | Reason::InDoubt | Reason::Confirmation => Role::Person,
         Reason::Unavailable => Role::Environment,
@@ -96,15 +99,6 @@ pub(super) fn accountable(transaction: &Transaction, result: &FinalResultRecord)
         _ if has_failed && is_logical => Role::Worker,
         _ if has_failed => Role::Environment,
         _ => Role::Person,
-    }
-}
-
-/// A base case that holds is nobody's fault, unless an agent doubts that it is what was asked.
-pub(super) fn of_completed(output: Option<&FinalOutput>) -> Accountable {
-    if output.is_some_and(|output| output.doubted) {
-        Accountable::Judge
-    } else {
-        Accountable::Nobody
     }
 }
 

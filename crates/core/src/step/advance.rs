@@ -12,8 +12,8 @@ use super::{
     dead_end::{self, DeadEnd, DeadEndFacts},
     dispatch,
     judgement::{self, Judgement, RunFacts},
-    law_point::{self, PointProgress},
-    pass_questions, phase, planning, probing, question, reconcile, redirect, replan, rest, run_end,
+    law_point, pass_questions, phase, planning, probing, question, reconcile, redirect, replan,
+    rest, run_end,
     transaction::Transaction,
     usage,
 };
@@ -62,14 +62,22 @@ fn goes_round(transaction: &mut Transaction) -> bool {
         }
         Judgement::Stop => stop(transaction),
         Judgement::AwaitChange => {}
-        Judgement::BaseCaseHolds => end_with_result(transaction),
-        Judgement::Unavailable => end_unavailable(transaction),
+        Judgement::BaseCaseHolds => {
+            let has_begun = transaction.state.run.attempts_started > 0;
+            let reason = if has_begun { Reason::BaseCase } else { Reason::AlreadyHeld };
+            end_now(transaction, RunStatus::Completed, reason, "the base case holds");
+        }
+        Judgement::Unavailable => {
+            let (status, reason) = (RunStatus::Stopped, Reason::Unavailable);
+            end_now(transaction, status, reason, "an agent cannot be used");
+        }
         Judgement::HardBudget(reason) => {
             interrupt_at_limit(transaction, reason);
             end(transaction, reason);
         }
         Judgement::NothingLeft(reason) => {
-            set_aside(transaction);
+            // Candidates that wait for a person's word are made again once it is there.
+            interrupt(transaction, |_, _| true, "a person must confirm it");
             end(transaction, reason);
         }
         Judgement::GoOn => return go_on(transaction, blocked),
@@ -105,10 +113,11 @@ fn at_a_dead_end(transaction: &mut Transaction, blocked: &BlockCause) -> bool {
     };
     match &selection {
         Some(selection) if planning::is_planned_again(transaction, selection) => {
-            match law_point::meet(transaction) {
-                PointProgress::Awaited => return false,
-                PointProgress::Taken => return true,
-                PointProgress::Known => {}
+            if law_point::is_awaited(transaction) {
+                return false;
+            }
+            if law_point::take(transaction) {
+                return true;
             }
         }
         Some(_) => {}
@@ -178,8 +187,10 @@ fn is_opinion_awaited(transaction: &mut Transaction, blocked: &BlockCause) -> bo
 fn without_selection(transaction: &mut Transaction) -> DeadEndFacts {
     let in_doubt = has_live(transaction, |status| matches!(status, AtomStatus::InDoubt(_)));
     let in_doubt = in_doubt.then_some(Reason::InDoubt);
+    // Only a person's confirmation is missing on the present tree.
+    let unconfirmed = transaction.is_line_settled() && base_waits_for_person(transaction);
     let mut facts = DeadEndFacts {
-        asks_first: in_doubt.or_else(|| unconfirmed(transaction)),
+        asks_first: in_doubt.or(unconfirmed.then_some(Reason::Confirmation)),
         may_change: replan::may_change(transaction),
         awaits_guidance: has_live(transaction, |status| *status == AtomStatus::NeedsGuidance),
         ..DeadEndFacts::default()
@@ -265,17 +276,12 @@ fn guided(transaction: &Transaction, reason: Reason) -> RunStatus {
 }
 
 fn stop(transaction: &mut Transaction) {
-    let is_now = transaction
-        .state
-        .control
-        .request
-        .as_ref()
-        .is_some_and(|request| request.kind == RequestKind::StopNow);
-    interrupt(
-        transaction,
-        |intent, must_finish| !must_finish || is_now && !intent.effect.is_once_only(),
-        "stopped",
-    );
+    let request = transaction.state.control.request.as_ref();
+    let is_now = request.is_some_and(|request| request.kind == RequestKind::StopNow);
+    let which = |intent: &Intent, must_finish: bool| {
+        !must_finish || is_now && !intent.effect.is_once_only()
+    };
+    interrupt(transaction, which, "stopped");
     if is_now {
         transaction.all_in_flight().iter().for_each(|one| attempt_end::lost(transaction, one));
     }
@@ -293,21 +299,11 @@ pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
     run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
 }
 
-/// An agent cannot be used: the run stops in order.
-fn end_unavailable(transaction: &mut Transaction) {
-    if ends_work(transaction, "an agent cannot be used") {
-        run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
-    }
-}
-
-fn end_with_result(transaction: &mut Transaction) {
-    if ends_work(transaction, "the base case holds") {
-        let reason = if transaction.state.run.attempts_started > 0 {
-            Reason::BaseCase
-        } else {
-            Reason::AlreadyHeld
-        };
-        run_end::finish(transaction, RunStatus::Completed, reason, None);
+/// Ends the run in order, once all attempts are over but those that must finish.
+fn end_now(transaction: &mut Transaction, status: RunStatus, reason: Reason, why: &'static str) {
+    interrupt(transaction, |_, must_finish| !must_finish, why);
+    if transaction.state.run.in_flight.is_empty() {
+        run_end::finish(transaction, status, reason, None);
     }
 }
 
@@ -330,11 +326,6 @@ fn end(transaction: &mut Transaction, reason: Reason) {
     }
 }
 
-/// Candidates that wait for a person's word are made again once it is there.
-fn set_aside(transaction: &mut Transaction) {
-    interrupt(transaction, |_, _| true, "a person must confirm it");
-}
-
 /// Ends what must not finish. At a limit of usage, what only has to land does, for that costs nothing.
 fn interrupt_at_limit(transaction: &mut Transaction, reason: Reason) {
     let is_of_usage = reason.usage_limit().is_some();
@@ -346,12 +337,6 @@ fn interrupt_at_limit(transaction: &mut Transaction, reason: Reason) {
     let landing: Vec<AttemptId> = landing.map(|intent| intent.id.clone()).collect();
     let which = |intent: &Intent, must_finish: bool| !must_finish && !landing.contains(&intent.id);
     interrupt(transaction, which, "the budget is over");
-}
-
-/// Ends all attempts but those that must finish; true if none is left.
-fn ends_work(transaction: &mut Transaction, why: &'static str) -> bool {
-    interrupt(transaction, |_, must_finish| !must_finish, why);
-    transaction.state.run.in_flight.is_empty()
 }
 
 /// Ends attempts without counting them.
@@ -408,10 +393,4 @@ fn base_waits_for_person(transaction: &Transaction) -> bool {
     };
     let progress = transaction.evaluator(&basis).judge(check);
     matches!(progress, CheckProgress::Confirm(_) | CheckProgress::Decided(Verdict::Unknown))
-}
-
-/// At a dead end: whether only a person's confirmation is missing on the present tree.
-fn unconfirmed(transaction: &Transaction) -> Option<Reason> {
-    (transaction.is_line_settled() && base_waits_for_person(transaction))
-        .then_some(Reason::Confirmation)
 }

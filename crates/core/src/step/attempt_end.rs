@@ -352,7 +352,9 @@ fn guidance_ask_if_alike(transaction: &mut Transaction, intent: &Intent) {
     if !asks || is_plan || may_change || !failed_alike(transaction, intent) {
         return;
     }
-    if has_choice(transaction, intent) {
+    // Whether something else could be chosen, if the atom failed for good. A rest can be ended for that.
+    let conflicts = search::lasting_conflicts(transaction);
+    if rest::is_selection_left(transaction, intent, conflicts, true) {
         return;
     }
     if let Some(task) = transaction.task_mut(&intent.atom) {
@@ -379,10 +381,4 @@ fn failed_alike(transaction: &Transaction, intent: &Intent) -> bool {
         }
         _ => false,
     }
-}
-
-/// Whether something else could be chosen, if the atom failed for good. A rest can be ended for that.
-fn has_choice(transaction: &Transaction, intent: &Intent) -> bool {
-    let conflicts = search::lasting_conflicts(transaction);
-    rest::is_selection_left(transaction, intent, conflicts, true)
 }

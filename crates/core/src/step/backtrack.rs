@@ -209,7 +209,12 @@ fn select(transaction: &mut Transaction, selection: &Selection, because: &str) {
             continue;
         }
         if graph.vertex(*group).kind == NodeKind::Plan {
-            take_up(transaction, *group, *choice);
+            // An earlier fragment comes into force.
+            let plan = transaction.plan_of(graph.id(*group));
+            let in_force = plan.and_then(|plan| plan.in_force()?.first());
+            if in_force != Some(graph.id(*choice)) {
+                transaction.select(graph.id(*group), graph.id(*choice));
+            }
             continue;
         }
         transaction.select(graph.id(*group), graph.id(*choice));
@@ -227,15 +232,6 @@ fn select(transaction: &mut Transaction, selection: &Selection, because: &str) {
     record_choices(transaction, because, changes, chosen);
     let selection = transaction.selection();
     transaction.set_selection(selection);
-}
-
-/// A selection brings an earlier fragment into force.
-fn take_up(transaction: &mut Transaction, plan: Ix, first: Ix) {
-    let (id, first) = (transaction.graph.id(plan).clone(), transaction.graph.id(first).clone());
-    let in_force = transaction.plan_of(&id).and_then(|plan| plan.in_force()?.first());
-    if in_force != Some(&first) {
-        transaction.select(&id, &first);
-    }
 }
 
 fn record_choices(

@@ -341,22 +341,13 @@ fn base_is_open(transaction: &Transaction, basis: &Basis) -> bool {
 /// Whether a base case that holds completes the run as things stand. It does if everything agreed is done, if nothing
 /// has begun, or if the completed run before left the same open.
 pub(super) fn may_complete(transaction: &Transaction) -> bool {
+    let mut roots = transaction.graph.roots().iter();
+    let is_resolved = |root: &Ix| transaction.solved()[*root] || !is_agreed(transaction, *root);
+    let left = transaction.session.left_open.as_ref();
     transaction.state.objective.constraints.finish_early
         || transaction.state.run.attempts_started == 0
-        || agreed_is_resolved(transaction)
-        || is_left_open(transaction)
-}
-
-fn agreed_is_resolved(transaction: &Transaction) -> bool {
-    let mut roots = transaction.graph.roots().iter();
-    roots.all(|root| transaction.solved()[*root] || !is_agreed(transaction, *root))
-}
-
-fn is_left_open(transaction: &Transaction) -> bool {
-    let Some(left) = &transaction.session.left_open else {
-        return false;
-    };
-    open_steps(transaction).iter().all(|step| left.contains(step))
+        || roots.all(is_resolved)
+        || left.is_some_and(|left| open_steps(transaction).iter().all(|one| left.contains(one)))
 }
 
 /// Whether a person agreed to a root; roots that `align` or a planner made do not count.

@@ -10,7 +10,7 @@ use super::{
     usage::{self, Reservation},
 };
 use crate::{
-    event::{Event, StartReason},
+    event::StartReason,
     graph::{Ix, active::ActiveGraph, overlap},
     id::{AtomId, CommitId, Digest},
     measure,
@@ -23,7 +23,10 @@ const FRAGILE: u32 = 2;
 
 pub(super) fn go_on(transaction: &mut Transaction) {
     if transaction.session.base_was_seen && transaction.is_line_settled() {
-        dispatch(transaction, SpeculationMode::On);
+        let free = dispatch(transaction);
+        if free > 0 {
+            speculate(transaction, free);
+        }
     }
     base_case::aim(transaction);
 }
@@ -38,7 +41,7 @@ pub(super) fn bring_to_end(transaction: &mut Transaction) -> bool {
         if !transaction.session.base_was_seen {
             base_case::aim(transaction);
         } else if transaction.is_line_settled() {
-            dispatch(transaction, SpeculationMode::Off);
+            dispatch(transaction);
         }
     }
     // A plan that nobody looked at yet may bring more.
@@ -46,24 +49,18 @@ pub(super) fn bring_to_end(transaction: &mut Transaction) -> bool {
     is_closed || is_ready(transaction) || !transaction.state.run.in_flight.is_empty()
 }
 
-/// Whether other choices are tried side by side with the selected ones.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum SpeculationMode {
-    On,
-    Off,
-}
-
-fn dispatch(transaction: &mut Transaction, speculation: SpeculationMode) {
+/// Starts what is ready under the selection in force. Gives the slots that are left over.
+fn dispatch(transaction: &mut Transaction) -> usize {
     let mut free = free_slots(transaction);
-    let in_flight = &transaction.state.run.in_flight;
-    if free == 0
-        || in_flight.iter().any(|intent| interruptions(transaction, &intent.atom) >= FRAGILE)
-    {
-        return;
+    let mut in_flight = transaction.state.run.in_flight.iter();
+    if in_flight.any(|intent| interruptions(transaction, &intent.atom) >= FRAGILE) {
+        return 0;
     }
-    free = probe(transaction, free);
+    if free > 0 {
+        free = probe(transaction, free);
+    }
     if free == 0 {
-        return;
+        return 0;
     }
     let in_flight = &transaction.state.run.in_flight;
     let mut is_repairing =
@@ -75,18 +72,15 @@ fn dispatch(transaction: &mut Transaction, speculation: SpeculationMode) {
         let is_all = some.len() < most;
         for (place, x) in some {
             if free == 0 {
-                return;
+                return 0;
             }
             from = place + 1;
             free = start_or_wait(transaction, x, free, &mut is_repairing);
         }
         if is_all {
-            break;
+            return free;
         }
         most = most.saturating_mul(8);
-    }
-    if speculation == SpeculationMode::On {
-        speculate(transaction, free);
     }
 }
 
@@ -202,15 +196,7 @@ fn start(transaction: &mut Transaction, x: Ix, active: &ActiveGraph, base: Optio
     let description = transaction.title_of(&atom);
     let new = Intent { atom, context, choices, n, effect, base, ..Intent::default() };
     let new = Intent { role, agent, reserved, ..new };
-    let id = transaction.begin(new);
-    transaction.announce(Event::AttemptStarted {
-        attempt: id,
-        atom: graph.id(x).clone(),
-        n,
-        of: of.max(n),
-        description,
-        because,
-    });
+    transaction.begin(new, of.max(n), description, because);
 }
 
 /// Why an attempt in this context starts now.

@@ -16,10 +16,9 @@ use crate::{
 /// The answer of a result: by code, with the words of an agent about this very ending if there are any.
 pub(super) fn of(transaction: &Transaction, result: &FinalResultRecord) -> FinalOutput {
     let mut output = account::of(transaction, result);
-    let known = known(transaction)
-        .filter(|known| known.subject == wording::subject(&transaction.state))
-        .and_then(AnswerRecord::text);
-    if let Some(words) = known {
+    let known = transaction.state.run.kept(Question::Word);
+    let known = known.filter(|known| known.subject == wording::subject(&transaction.state));
+    if let Some(words) = known.and_then(AnswerRecord::text) {
         wording::put_into(words, &mut output);
     }
     output
@@ -34,7 +33,7 @@ pub(super) fn ask(transaction: &mut Transaction) {
         return;
     };
     let subject = wording::subject(state);
-    if known(transaction).is_some_and(|known| known.subject == subject)
+    if question::is_answered(transaction, Question::Word, &subject)
         || !usage::can_pay(transaction, Question::Word, &agent)
     {
         return;
@@ -44,10 +43,6 @@ pub(super) fn ask(transaction: &mut Transaction) {
     let asked = Consult { commit, ..of_plan };
     question::keep(transaction, &asked, Ok(None));
     question::put(transaction, asked);
-}
-
-fn known(transaction: &Transaction) -> Option<&AnswerRecord> {
-    question::kept(transaction, Question::Word)
 }
 
 /// Takes the words for this very ending; those for any other are void. Nobody is asked again.
@@ -73,7 +68,7 @@ pub(super) fn withdraw(transaction: &mut Transaction) {
         return;
     };
     question::drop_it(transaction);
-    if known(transaction).is_some_and(|known| known.subject == asked.subject) {
+    if question::is_answered(transaction, Question::Word, &asked.subject) {
         question::keep(transaction, &asked, Err("the loop ended before its answer".into()));
     }
 }

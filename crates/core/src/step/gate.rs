@@ -115,7 +115,7 @@ fn open(
 ) {
     let because = read.as_ref().err().cloned().unwrap_or_default();
     let mut found = read.unwrap_or_default();
-    let known = question::kept(transaction, Question::Plan);
+    let known = transaction.state.run.kept(Question::Plan);
     let known = known.filter(|report| report.subject == plan.subject);
     let rules: Vec<IssueRecord> = known.map_or_else(Vec::new, |report| report.issues().to_vec());
     let is_new = |one: &IssueRecord| {

@@ -27,24 +27,10 @@ use crate::{
 /// Characters kept of the reason.
 const RATIONALE_CHARS_MAX: usize = 300;
 
-/// The progress of a point that is due.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum PointProgress {
-    /// The head is not judged yet.
-    Awaited,
-    /// It was taken just now.
-    Taken,
-    /// It is known, or nothing follows from it.
-    Known,
-}
-
-/// Takes a point before the plan is changed. If nobody has to obey, nothing is measured for it.
-pub(super) fn meet(transaction: &mut Transaction) -> PointProgress {
+/// Before the plan is changed: whether the head is judged first. If nobody has to obey, nothing is measured for it.
+pub(super) fn is_awaited(transaction: &mut Transaction) -> bool {
     let acts = transaction.state.objective.constraints.law_acts();
-    if acts && !base_case::is_head_judged(transaction) {
-        return PointProgress::Awaited;
-    }
-    if take(transaction) { PointProgress::Taken } else { PointProgress::Known }
+    acts && !base_case::is_head_judged(transaction)
 }
 
 /// Takes a point on the head, as far as it is judged. False if it is known, or the head is not judged.
@@ -99,13 +85,14 @@ fn known_point(transaction: &Transaction) -> Option<LawPoint> {
     transaction.state.run.law.as_ref()?.point.clone()
 }
 
-/// What a point is computed from, and the titles of the leaves of the base case that do not hold.
+/// The facts that a point is computed from, and the titles of the leaves of the base case that do not hold.
 pub(super) fn inputs(
     transaction: &Transaction,
     check: &Check,
     basis: &Basis,
 ) -> (LawInputs, Vec<String>) {
     let (state, empty) = (&transaction.state, LawRecord::default());
+    let planning = &state.objective.constraints.planning;
     let law = state.run.law.as_ref().unwrap_or(&empty);
     let of_pass = |count: u64| if law.counted == state.run.pass { count } else { 0 };
     let (mut titles, mut has_failed) = (Vec::new(), false);
@@ -126,16 +113,10 @@ pub(super) fn inputs(
         distance: transaction.distance(check, basis).0,
         logical: of_pass(law.logical).saturating_add(u64::from(has_failed)),
         environmental: of_pass(law.environmental).saturating_add(u64::from(is_hindered)),
-        changes: changes(transaction),
+        changes: share(changes_made(transaction), u64::from(planning.changes())),
         budgets: budgets(transaction),
     };
     (inputs, titles)
-}
-
-/// The used share of the changes of the plan.
-fn changes(transaction: &Transaction) -> u32 {
-    let most = u64::from(transaction.state.objective.constraints.planning.changes());
-    share(changes_made(transaction), most)
 }
 
 /// The changes of the plan that were made.

@@ -60,7 +60,7 @@ fn is_due(transaction: &Transaction, question: Question, subject: &Digest) -> bo
 
 /// Whether the answer to a question would still be of use.
 pub(super) fn is_asked(transaction: &Transaction, asked: &Consult) -> bool {
-    question::is_about_plan(transaction, asked)
+    asked.subject == question::subject_of_plan(&transaction.state, &transaction.graph)
         && is_due(transaction, asked.question, &asked.subject)
 }
 
@@ -173,7 +173,7 @@ const DIFFERENCE_PERCENT: u32 = 30;
 fn is_another_kind(transaction: &Transaction, subject: &Digest) -> bool {
     let state = &transaction.state;
     let criteria = &state.objective.constraints.convergence;
-    let said = question::kept(transaction, Question::Pass);
+    let said = state.run.kept(Question::Pass);
     let said = said.filter(|known| known.subject == *subject).and_then(|known| known.opinion());
     known(transaction).is_some()
         && said.is_some_and(|said| !said.has_converged(criteria))
@@ -250,7 +250,7 @@ fn changes(
     passes_were: u32,
     passes: u32,
 ) -> Vec<ProfileChange> {
-    let Some(is) = known(transaction) else {
+    let Some(new) = known(transaction) else {
         return Vec::new();
     };
     let fields = |one: &TaskProfile| {
@@ -262,7 +262,7 @@ fn changes(
             ("confidence_requirement", one.confidence_requirement.word().to_string()),
         ]
     };
-    let pairs = fields(&was.profile).into_iter().zip(fields(&is.profile));
+    let pairs = fields(&was.profile).into_iter().zip(fields(&new.profile));
     let other = pairs.filter(|(was, is)| was != is);
     let change = |((field, was), (_, is)): ((&str, String), (&str, String))| ProfileChange {
         pass: transaction.state.run.pass,
@@ -271,9 +271,7 @@ fn changes(
         is,
         passes_were,
         passes,
-        because: self::known(transaction)
-            .map(|profile| profile.raw_inference.clone())
-            .unwrap_or_default(),
+        because: new.raw_inference.clone(),
         extra: Default::default(),
     };
     other.map(change).collect()

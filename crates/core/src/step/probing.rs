@@ -142,18 +142,10 @@ pub(super) fn start(transaction: &mut Transaction, probe: &DueProbe) {
         role: Role::Probe,
         reserved: transaction.state.run.estimate(Role::Probe, Some(&agent)),
         agent: Some(agent),
-        atom: atom.clone(),
+        atom,
         ..Intent::default()
     };
-    let id = transaction.begin(new);
-    transaction.announce(Event::AttemptStarted {
-        attempt: id,
-        atom,
-        n: 1,
-        of: 1,
-        description,
-        because: StartReason::Probe,
-    });
+    transaction.begin(new, 1, description, StartReason::Probe);
 }
 
 /// A probe reports success: its finding is kept, or it found nothing out.

@@ -108,11 +108,6 @@ pub(super) fn is_awaited(
     true
 }
 
-/// Whether a question is about the plan as it stands.
-pub(super) fn is_about_plan(transaction: &Transaction, asked: &Consult) -> bool {
-    asked.subject == subject_of_plan(&transaction.state, &transaction.graph)
-}
-
 /// Lets a question wait for the provider of its agent: the same is asked again, at no cost. Gives back any other end,
 /// and that of a provider that was waited for long enough.
 pub(super) fn wait_or_give_back(
@@ -215,14 +210,9 @@ pub(super) fn record(
     }
 }
 
-/// The newest answer to a question.
-pub(super) fn kept(transaction: &Transaction, question: Question) -> Option<&AnswerRecord> {
-    transaction.state.run.kept(question)
-}
-
 /// Whether the question about this subject has its answer.
 pub(super) fn is_answered(transaction: &Transaction, question: Question, subject: &Digest) -> bool {
-    kept(transaction, question).is_some_and(|known| known.subject == *subject)
+    transaction.state.run.kept(question).is_some_and(|known| known.subject == *subject)
 }
 
 /// The answer to a question that is asked once, or why there is none.

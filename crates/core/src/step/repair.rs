@@ -15,8 +15,8 @@ use crate::{
     id::{AtomId, AttemptId, Digest},
     measure,
     state::{
-        Binding, Extra, FailureClass, Intent, Task, Try, TryEnd, atom::MergeConflict,
-        limits::REPAIRS_MAX, record::InDoubtEntry,
+        Extra, FailureClass, Intent, Task, Try, TryEnd, atom::MergeConflict, limits::REPAIRS_MAX,
+        record::InDoubtEntry,
     },
 };
 
@@ -39,26 +39,18 @@ pub(super) fn repair(transaction: &mut Transaction, id: &AtomId, cause: RepairCa
     if !count_repair(transaction, id, &context, cause) {
         return out_of_repairs(transaction, id, &context, cause);
     }
-    ask_before_again(transaction, id, &binding, cause.why);
-}
-
-/// An effect outside that may happen once only, and did, is not repeated unasked.
-fn ask_before_again(transaction: &mut Transaction, id: &AtomId, binding: &Binding, why: &str) {
-    let Some(context) = &binding.context else {
-        return;
-    };
+    // An effect outside that may happen once only, and did, is not repeated unasked.
     let is_once_only = |task: &Task| {
-        let has_failed = |tried: &Try| tried.context == *context && tried.has_failed();
-        task.spec.effect.is_once_only() && !task.tries.iter().any(has_failed)
+        let has_failed = task.tried(&context).is_some_and(Try::has_failed);
+        task.spec.effect.is_once_only() && !has_failed
     };
     if transaction.task_of(id).is_some_and(is_once_only) {
-        let attempt = transaction.run().next_attempt(id);
         let doubt = InDoubtEntry {
             atom: id.clone(),
-            attempt,
-            context: Some(context.clone()),
+            attempt: transaction.run().next_attempt(id),
+            context: Some(context),
             started: binding.at.clone(),
-            reason: why.into(),
+            reason: cause.why.into(),
         };
         failure::doubt(transaction, doubt);
     }
@@ -71,7 +63,6 @@ pub(super) fn out_of_repairs(
     context: &Digest,
     cause: RepairCause<'_>,
 ) {
-    let most = REPAIRS_MAX;
     let tried = transaction.task_of(atom).and_then(|task| task.tried(context));
     let Some((choices, n)) = tried.map(|tried| (tried.choices.clone(), tried.attempts)) else {
         return;
@@ -86,10 +77,10 @@ pub(super) fn out_of_repairs(
         at: transaction.at.clone(),
         ..Intent::default()
     };
-    let reason = format!("no repair is left of {most}, and {}", in_words(cause));
+    let reason = format!("no repair is left of {REPAIRS_MAX}, and {}", in_words(cause));
     let failure = Failure::without_attempt(FailureClass::Environmental, reason);
     failure::record(transaction, &intent, &failure, true);
-    transaction.announce(cause.event(intent.atom, most.saturating_add(1), most));
+    transaction.announce(cause.event(intent.atom, REPAIRS_MAX + 1));
 }
 
 /// The cause with its paths, for the reason of a failure.
@@ -121,14 +112,14 @@ impl<'a> RepairCause<'a> {
         Self { why, attempt: None, conflict: &[] }
     }
 
-    /// The announcement of the `repair`th of `of`.
-    pub(super) fn event(&self, atom: AtomId, repair: u32, of: u32) -> Event {
+    /// The announcement of the `repair`th.
+    fn event(&self, atom: AtomId, repair: u32) -> Event {
         Event::Repair {
             atom,
             attempt: self.attempt.cloned(),
             conflict: self.conflict.iter().take(FILES_MAX).cloned().collect(),
             repair,
-            of,
+            of: REPAIRS_MAX,
             why: self.why.into(),
         }
     }
@@ -169,7 +160,6 @@ pub(super) fn count_repair(
     context: &Digest,
     cause: RepairCause<'_>,
 ) -> bool {
-    let most = REPAIRS_MAX;
     transaction.run().spent.repairs += 1;
     let Some(task) = transaction.task_mut(id) else {
         return true;
@@ -186,10 +176,10 @@ pub(super) fn count_repair(
         });
     }
     let repairs = tried.repairs;
-    if repairs > most {
+    if repairs > REPAIRS_MAX {
         tried.ended = Some(TryEnd::Failed(FailureClass::Environmental));
         return false;
     }
-    transaction.announce(cause.event(id.clone(), repairs, most));
+    transaction.announce(cause.event(id.clone(), repairs));
     true
 }

@@ -11,7 +11,7 @@ use crate::{
     id::{AtomId, Digest},
     measure, search,
     state::{
-        Intent, State, Task,
+        Intent, State,
         atom::{AlikeFailures, Rest},
         record::Choices,
     },
@@ -41,16 +41,13 @@ pub(super) fn note(transaction: &mut Transaction, intent: &Intent, mark: Digest)
         // It was tried under the selection in force, and not on speculation.
         && (is_in_doubt || transaction.is_in_force(&intent.atom, &intent.context))
         && !is_bound(transaction)
-        && has_choice(transaction, intent)
+        // Another selection of what is planned is left, without what rests already.
+        && is_selection_left(transaction, intent, search::conflicts(transaction), false)
     {
-        set_aside(transaction, intent);
+        if let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) {
+            tried.rest = Some(Rest::Resting);
+        }
         transaction.announce(Event::Rested { atom: intent.atom.clone(), n, alike: times });
-    }
-}
-
-fn set_aside(transaction: &mut Transaction, intent: &Intent) {
-    if let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) {
-        tried.rest = Some(Rest::Resting);
     }
 }
 
@@ -73,12 +70,6 @@ fn rests_after(transaction: &Transaction, intent: &Intent) -> Option<u32> {
 fn is_bound(transaction: &Transaction) -> bool {
     let mut in_flight = transaction.state.run.in_flight.iter();
     in_flight.any(|intent| intent.effect.is_once_only())
-}
-
-/// Whether another selection of what is planned is left, without what rests already.
-fn has_choice(transaction: &Transaction, intent: &Intent) -> bool {
-    let conflicts = search::conflicts(transaction);
-    is_selection_left(transaction, intent, conflicts, false)
 }
 
 /// Whether there is a selection without these conflicts and without that of this attempt.
@@ -106,15 +97,13 @@ pub(super) fn is_any(transaction: &Transaction) -> bool {
 pub(super) fn wake(transaction: &mut Transaction) {
     let atoms = resting(&transaction.state);
     for id in &atoms {
-        transaction.change_work(id, wake_task);
+        transaction.change_work(id, |task| {
+            for tried in task.tries.iter_mut().filter(|tried| tried.is_resting()) {
+                (tried.rest, tried.alike) = (Some(Rest::Woken), None);
+            }
+        });
     }
     transaction.announce(Event::Woken { atoms });
-}
-
-fn wake_task(task: &mut Task) {
-    for tried in task.tries.iter_mut().filter(|tried| tried.is_resting()) {
-        (tried.rest, tried.alike) = (Some(Rest::Woken), None);
-    }
 }
 
 fn resting(state: &State) -> Vec<AtomId> {

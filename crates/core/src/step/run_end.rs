@@ -49,6 +49,8 @@ pub(super) fn finish(
         law_point::reached(transaction);
     }
     let evidence = evidence(transaction);
+    let cause = transaction.session.unavailable.clone();
+    let cause = cause.filter(|_| reason == Reason::Unavailable);
     let ending = EndingFacts {
         reason: Some(reason),
         ended: Some(transaction.at.clone()),
@@ -56,7 +58,10 @@ pub(super) fn finish(
         loss: account::loss(transaction, status == RunStatus::Completed),
         missing: super::phase::dropped(transaction),
         unsteady: core::mem::take(&mut transaction.session.unsteady),
-        ..of_cause(transaction, reason)
+        // The trouble of an agent or of the setup, where it ends the run.
+        code: cause.as_ref().and_then(|cause| cause.trouble),
+        moves: cause.map(|cause| cause.moves).unwrap_or_default(),
+        ..EndingFacts::default()
     };
     let judged = JudgedLeaves { at: transaction.at.clone(), evidence, extra: Extra::default() };
     let summary = ending.summary.clone();
@@ -73,17 +78,6 @@ pub(super) fn finish(
     transaction.session.base_target = None;
     transaction.announce(Event::Ended { result: status, reason, summary });
     final_words::ask(transaction);
-}
-
-/// The trouble of an agent or of the setup, where it ends the run.
-fn of_cause(transaction: &Transaction, reason: Reason) -> EndingFacts {
-    let cause = transaction.session.unavailable.as_ref();
-    let cause = cause.filter(|_| reason == Reason::Unavailable);
-    EndingFacts {
-        code: cause.and_then(|cause| cause.trouble),
-        moves: cause.map(|cause| cause.moves.clone()).unwrap_or_default(),
-        ..EndingFacts::default()
-    }
 }
 
 /// The state has no room for the next commit. All attempts stay in flight, as after a kill of the loop.

@@ -14,7 +14,7 @@ use alloc::{
 use core::{cell::OnceCell, ops::Deref};
 
 use crate::{
-    event::Event,
+    event::{Event, StartReason},
     graph::{
         AtomVec, Graph, Ix,
         active::{ActiveGraph, Selection},
@@ -285,16 +285,22 @@ impl Transaction {
         self.facts.state.trail.push(Arc::new(entry));
     }
 
-    /// Records an attempt as in flight, under the next id; its atom waits no longer.
-    pub(super) fn begin(&mut self, intent: Intent) -> AttemptId {
+    /// Records an attempt as in flight, under the next id, and tells why; its atom waits no longer.
+    pub(super) fn begin(
+        &mut self,
+        intent: Intent,
+        of: u32,
+        description: String,
+        because: StartReason,
+    ) {
         let key = (intent.atom.clone(), intent.context.clone());
         self.session.waits_until_ms.remove(&key);
-        let at = self.at.clone();
+        let (atom, n, at) = (intent.atom.clone(), intent.n, self.at.clone());
         let run = self.run();
-        run.waits.retain(|wait| wait.atom.as_ref() != Some(&intent.atom));
-        let (id, epoch) = (run.next_attempt(&intent.atom), run.epoch);
-        run.in_flight.push(Intent { id: id.clone(), epoch, at, ..intent });
-        id
+        run.waits.retain(|wait| wait.atom.as_ref() != Some(&atom));
+        let (attempt, epoch) = (run.next_attempt(&atom), run.epoch);
+        run.in_flight.push(Intent { id: attempt.clone(), epoch, at, ..intent });
+        self.announce(Event::AttemptStarted { attempt, atom, n, of, description, because });
     }
 
     /// Takes an attempt out of flight, with the session's record of it.

@@ -178,7 +178,7 @@ pub(crate) fn line_of(
     wanted.into_iter().map(|(_, placed)| placed).collect()
 }
 
-/// Where a line that is wanted goes on from what the result consists of: the commit, those that stay, and the rest.
+/// The commit from which a line that is wanted goes on, the results before it that stay, and the rest.
 pub(crate) fn split_line<'l>(
     state: &State,
     wanted: &'l [ResultCommit],

@@ -317,59 +317,41 @@ impl Unavailable {
 
     /// A limit of money is set, and this agent tells no cost.
     pub fn without_cost(agent: &AgentName) -> Self {
-        Self {
-            why: format!("the agent {agent} tells no cost, so `budget.cost_usd` cannot limit it"),
-            trouble: Some(AgentTrouble::Cost),
-            moves: vec![
-                format!("give it a price in descent.toml (agents.{agent}.price), then descent run"),
-                "descent run --set budget.cost_usd=null".into(),
-            ],
-        }
+        let price =
+            format!("give it a price in descent.toml (agents.{agent}.price), then descent run");
+        let why = format!("the agent {agent} tells no cost, so `budget.cost_usd` cannot limit it");
+        let moves = vec![price, "descent run --set budget.cost_usd=null".into()];
+        Self { why, trouble: Some(AgentTrouble::Cost), moves }
     }
 
     /// The base case has a leaf that a judge rates, and no judge is configured.
     pub fn no_judge(leaf: &str) -> Self {
-        Self {
-            why: format!("no judge is configured, and the base case needs one: {leaf}"),
-            trouble: Some(AgentTrouble::NoJudge),
-            moves: vec!["name a judge in descent.toml (roles.judge = …), then descent run".into()],
-        }
+        let why = format!("no judge is configured, and the base case needs one: {leaf}");
+        let moves = vec!["name a judge in descent.toml (roles.judge = …), then descent run".into()];
+        Self { why, trouble: Some(AgentTrouble::NoJudge), moves }
     }
 
     /// A judge gave no rating, however often it was asked.
     pub fn no_rating(agent: &AgentName, leaf: &str, why: &str) -> Self {
-        Self {
-            why: format!(
-                "the judge {agent} gave no rating of `{leaf}` ({})",
-                crate::event::short(why)
-            ),
-            trouble: Some(AgentTrouble::NoRating),
-            moves: vec![then_run(MEND), TRY.into()],
-        }
+        let why = crate::event::short(why);
+        let why = format!("the judge {agent} gave no rating of `{leaf}` ({why})");
+        let moves = vec![then_run(MEND), TRY.into()];
+        Self { why, trouble: Some(AgentTrouble::NoRating), moves }
     }
 
     /// The state is as large as it may be.
     pub fn no_room(why: String) -> Self {
-        Self {
-            why,
-            trouble: Some(AgentTrouble::NoRoom),
-            moves: vec![
-                "descent edit (make room: shorten or remove what is large)".into(),
-                "descent run".into(),
-            ],
-        }
+        let make_room = "descent edit (make room: shorten or remove what is large)";
+        let moves = vec![make_room.into(), "descent run".into()];
+        Self { why, trouble: Some(AgentTrouble::NoRoom), moves }
     }
 
     /// So many attempts of an agent ended at once and alike.
     pub fn ends_at_once(agent: &AgentName, attempts: usize, atom: &AtomId, reason: &str) -> Self {
-        Self {
-            why: format!(
-                "the agent {agent} fails at once, and does nothing: {attempts} attempts ended alike ({})",
-                crate::event::short(reason)
-            ),
-            trouble: Some(AgentTrouble::Protocol),
-            moves: vec![then_run(MEND), TRY.into(), format!("descent why {atom}")],
-        }
+        let ended = format!("{attempts} attempts ended alike ({})", crate::event::short(reason));
+        let why = format!("the agent {agent} fails at once, and does nothing: {ended}");
+        let moves = vec![then_run(MEND), TRY.into(), format!("descent why {atom}")];
+        Self { why, trouble: Some(AgentTrouble::Protocol), moves }
     }
 }
 

@@ -181,15 +181,6 @@ impl<'a> LandingContext<'a> {
         }
         self.speculation_of(intent)?.landing(self)
     }
-
-    /// The existing commit at the beginning of a speculation's commits, and those to be applied after it.
-    pub(crate) fn stages(
-        &self,
-        speculation: &Speculation,
-    ) -> Option<(CommitId, Vec<ResultCommit>)> {
-        let (from, _, keep) = results::split_line(&self.facts.state, &speculation.line)?;
-        Some((from, keep.to_vec()))
-    }
 }
 
 /// Forgets the trees of speculations that no longer exist.
