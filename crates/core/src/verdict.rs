@@ -7,8 +7,7 @@ pub mod assertions;
 
 pub use assertions::{EvidenceSources, evidence_of};
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{
     id::{Digest, TreeId},
     state::{
