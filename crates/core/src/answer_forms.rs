@@ -7,12 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Member, Node},
     fragment::{self, delta},

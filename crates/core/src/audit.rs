@@ -3,13 +3,7 @@
 //! Invariant: it only reads the state, and nothing that decides may read it: no room below names it. Not here: who is
 //! accountable for an ending (`step/account`).
 
-use alloc::{
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use serde::Serialize;
 
 use crate::{

@@ -2,8 +2,7 @@
 //! ends running work that is not desired. Start, resume, stop and backtrack are this one
 //! difference.
 
-use alloc::vec::Vec;
-
+use crate::doc::prelude::*;
 use crate::{
     event::{Merge, Outcome, Product, Scope},
     id::{AtomId, AttemptId, CommitId, ConsultId, Epoch},

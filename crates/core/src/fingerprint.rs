@@ -1,7 +1,6 @@
 //! The fingerprint of a failure: equal for failures that are alike, though paths, numbers and times differ.
 
-use alloc::{string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{doc::Node, id::Digest, state::record::FailureEntry, verdict::Verdict};
 
 /// Lines of the output that count, from its end.

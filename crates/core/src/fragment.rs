@@ -23,7 +23,8 @@ use crate::{
     id::{AtomId, AttemptId, Digest, LessonId},
     judging::{self, Issue, PlanFacts, PlanQuestions},
     law::blocks,
-    plan, profile,
+    plan::{self, PlanReading},
+    profile,
     state::{
         Atom, Extra, Fragment, JudgingLevel, State, check::Pattern, fields::Writer, record::Choices,
     },
@@ -103,50 +104,52 @@ pub fn fault(
     if node.as_ref().is_ok_and(is_report) {
         return None;
     }
-    let faults = node.and_then(|node| judge(asked, &node, &facts(questions_of(&node)))).err()?;
+    let facts = |node: &Node| facts(proposed_in(node).questions);
+    let faults = node.and_then(|node| judge(asked, &node, &facts(&node))).err()?;
     let lines: Vec<String> = faults.iter().take(FAULTS_MAX).map(line).collect();
     Some(lines.join("; "))
 }
 
-/// The questions to the machine about a planner's output, before it is judged.
-pub fn questions(outcome: &Outcome) -> PlanQuestions {
-    printed(outcome).ok().as_ref().map(questions_of).unwrap_or_default()
+/// The parts of proposed atoms that the shell looks at before they are judged.
+#[derive(Debug, Default)]
+pub struct ProposedParts {
+    /// The questions to the machine.
+    pub questions: PlanQuestions,
+    /// The patterns to compile.
+    pub patterns: Vec<Pattern>,
+    /// The places of atoms without an action: only a worker could do them.
+    pub without_action: Vec<String>,
 }
 
-fn questions_of(node: &Node) -> PlanQuestions {
-    let plan = node.get("atoms").map(plan_of).unwrap_or_default();
-    judging::questions(plan.atoms.values().filter_map(Atom::task))
-}
-
-/// The atoms in a planner's output, read like those of a plan.
-fn printed_plan(outcome: &Outcome) -> plan::PlanReading {
-    let node = printed(outcome).ok();
-    node.as_ref().and_then(|node| node.get("atoms")).map(plan_of).unwrap_or_default()
-}
-
-/// The patterns in a planner's output, for the shell to compile.
-pub fn patterns(outcome: &Outcome) -> Vec<Pattern> {
-    own_patterns(printed_plan(outcome))
-}
-
-fn own_patterns(plan: plan::PlanReading) -> Vec<Pattern> {
-    let mut patterns = plan.patterns;
-    for pattern in &mut patterns {
-        pattern.pointer = form::own_pointer(&pattern.pointer).to_owned();
+impl ProposedParts {
+    /// Those of atoms that were read. `asked` are the ones that may be without an action.
+    fn of<'a>(mut plan: PlanReading, asked: impl Iterator<Item = &'a AtomId>) -> Self {
+        let lacks = |atom: &Atom| atom.task().is_some_and(|task| task.spec.action.is_none());
+        let without = asked.filter(|id| plan.atoms.get(*id).is_some_and(lacks)).map(|id| {
+            let flat = doc::pointer_push("/work_graph/atoms", id.as_str());
+            form::own_pointer(&plan.written.pointer(&flat)).to_owned()
+        });
+        let without_action = without.collect();
+        for pattern in &mut plan.patterns {
+            pattern.pointer = form::own_pointer(&pattern.pointer).to_owned();
+        }
+        Self {
+            questions: judging::questions(plan.atoms.values().filter_map(Atom::task)),
+            patterns: plan.patterns,
+            without_action,
+        }
     }
-    patterns
 }
 
-/// The pointers of tasks and steps without an action in a planner's output: only a worker could do
-/// them.
-pub fn without_action(outcome: &Outcome) -> Vec<String> {
-    let plan = printed_plan(outcome);
-    let has_none = |atom: &Atom| atom.task().is_some_and(|task| task.spec.action.is_none());
-    let at = plan.atoms.iter().filter(|(_, atom)| has_none(atom)).map(|(id, _)| {
-        let flat = doc::pointer_push("/work_graph/atoms", id.as_str());
-        form::own_pointer(&plan.written.pointer(&flat)).to_owned()
-    });
-    at.collect()
+/// The parts of a planner's output to look at.
+pub fn proposed(outcome: &Outcome) -> ProposedParts {
+    printed(outcome).map(|node| proposed_in(&node)).unwrap_or_default()
+}
+
+fn proposed_in(node: &Node) -> ProposedParts {
+    let plan = node.get("atoms").map(plan_of).unwrap_or_default();
+    let ids: Vec<AtomId> = plan.atoms.keys().cloned().collect();
+    ProposedParts::of(plan, ids.iter())
 }
 
 /// Whether a proposal reaches for what is not its role's to propose: keys of others, atoms that it may not change, what the
@@ -163,13 +166,10 @@ pub fn faults_of_shell(found: &[(String, String)]) -> impl Iterator<Item = Fault
 }
 
 /// Reads its atoms like those of a plan.
-fn plan_of(atoms: &Node) -> plan::PlanReading {
-    let objective = ("objective", Node::object(Vec::<(String, Node)>::new()));
+fn plan_of(atoms: &Node) -> PlanReading {
     let graph = Node::object(Vec::from([("atoms", atoms.clone())]));
-    plan::of_tree(Parsed {
-        node: Some(Node::object(Vec::from([objective, ("work_graph", graph)]))),
-        faults: Vec::new(),
-    })
+    let node = Some(Node::object(Vec::from([("work_graph", graph)])));
+    plan::atoms_of_tree(Parsed { node, faults: Vec::new() })
 }
 
 fn read(text: &str) -> Result<Node, Vec<Fault>> {
@@ -201,7 +201,7 @@ pub fn judge(
         return Err(faults);
     }
     let digest = Digest::of(doc::canonical(atoms).as_bytes());
-    let (names, parts) = name(asked, &plan.atoms, &written_order(&plan));
+    let (names, parts) = name(asked, &plan);
     let mut taken = AcceptedFragment {
         fragment: Fragment {
             context: asked.context.clone(),
@@ -249,34 +249,15 @@ fn remembered(
     Vec::new()
 }
 
-/// The ids in the order in which they were written.
-fn written_order(plan: &plan::PlanReading) -> Vec<AtomId> {
-    let atoms = plan.root.as_ref().and_then(|root| root.get("work_graph")?.get("atoms"));
-    let atoms = atoms.and_then(Node::as_object).unwrap_or_default().iter();
-    atoms.map(|one| AtomId::new(&*one.key)).collect()
-}
-
 /// The program's own id for each proposed one, and the ids of the atoms that have no parent.
-fn name(
-    asked: FragmentRequest<'_>,
-    atoms: &BTreeMap<AtomId, Atom>,
-    written: &[AtomId],
-) -> (BTreeMap<AtomId, AtomId>, Vec<AtomId>) {
-    let plan = asked.graph.ix(asked.plan);
-    let mut n = plan.map_or(0, |plan| asked.graph.subtree(plan).len() - 1);
-    let mut names = BTreeMap::new();
-    for proposed in written {
-        let id = loop {
-            n += 1;
-            let id = derived(asked.plan, n);
-            if asked.state.atom(&id).is_none() && !names.values().any(|known| *known == id) {
-                break id;
-            }
-        };
-        names.insert(proposed.clone(), id);
-    }
-    let is_member = |id: &AtomId| atoms.values().any(|atom| atom.kids().contains(id));
-    let roots = written.iter().filter(|id| !is_member(id));
+fn name(asked: FragmentRequest<'_>, plan: &PlanReading) -> (BTreeMap<AtomId, AtomId>, Vec<AtomId>) {
+    let step = asked.graph.ix(asked.plan);
+    let known = step.map_or(0, |step| asked.graph.subtree(step).len() - 1);
+    let ids = (known + 1..).map(|n| derived(asked.plan, n));
+    let free = ids.filter(|id| asked.state.atom(id).is_none());
+    let names: BTreeMap<AtomId, AtomId> = plan.order.iter().cloned().zip(free).collect();
+    let is_member = |id: &AtomId| plan.atoms.values().any(|atom| atom.kids().contains(id));
+    let roots = plan.order.iter().filter(|id| !is_member(id));
     let parts = roots.filter_map(|id| names.get(id).cloned()).collect();
     (names, parts)
 }
@@ -289,6 +270,13 @@ fn derived(plan: &AtomId, n: usize) -> AtomId {
     AtomId::new(head + &tail)
 }
 
+/// Gives an atom the program's own id in the place of the proposed one.
+fn own(names: &BTreeMap<AtomId, AtomId>, id: &mut AtomId) {
+    if let Some(own) = names.get(id) {
+        *id = own.clone();
+    }
+}
+
 fn renamed(
     asked: FragmentRequest<'_>,
     atoms: BTreeMap<AtomId, Atom>,
@@ -299,11 +287,7 @@ fn renamed(
     let reason: Option<String> =
         reason.map(|reason| reason.chars().take(REASON_CHARS_MAX).collect());
     let one = |(proposed, mut atom): (AtomId, Atom)| {
-        atom.rename(|id| {
-            if let Some(own) = names.get(id) {
-                *id = own.clone();
-            }
-        });
+        atom.rename(|id| own(names, id));
         let mut origin = Writer::default();
         origin
             .text("by", "planner")

@@ -4,12 +4,7 @@
 //! those of `CLOSED`.
 //! Not here: the records (`state`, `plan`).
 
-use alloc::{
-    collections::BTreeMap,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::{
@@ -104,7 +99,7 @@ impl Definitions {
             let made = make(self);
             self.by_name.insert(name.into(), made);
         }
-        json!({"$ref": alloc::format!("#/$defs/{name}")})
+        json!({"$ref": format!("#/$defs/{name}")})
     }
 
     fn record(&mut self, rule: &RecordRule, common: &[FieldRule]) -> Value {

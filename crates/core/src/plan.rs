@@ -37,7 +37,7 @@ pub struct PlanReading {
     pub objective: Objective,
     pub atoms: BTreeMap<AtomId, Atom>,
     /// The atoms as they were written.
-    order: Vec<AtomId>,
+    pub(crate) order: Vec<AtomId>,
     pub faults: Vec<Fault>,
     pub warnings: Vec<Fault>,
     pub patterns: Vec<Pattern>,

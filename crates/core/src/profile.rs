@@ -4,8 +4,7 @@
 //! Invariant: more depth, tools, breadth or confidence never give fewer passes, and more information never gives more.
 //! Every number stays within the limits that a person set.
 
-use alloc::{string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     id::AgentName,
@@ -75,7 +74,7 @@ pub fn record(agent: AgentName, at: String, said: Result<KindAnswer, String>) ->
 /// An agent's profile as a person would say it.
 pub fn inferred_text(state: &State) -> Option<ProfileText> {
     let known = state.run.profile.as_ref()?.profile;
-    let text = alloc::format!(
+    let text = format!(
         "depth={},information={},tools={},breadth={},confidence={}",
         known.reasoning_depth,
         known.information_sufficiency.text(),

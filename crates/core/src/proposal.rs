@@ -7,7 +7,7 @@
 #[cfg(test)]
 mod tests;
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, vec::Vec};
+use crate::doc::prelude::*;
 use core::iter;
 
 use crate::{

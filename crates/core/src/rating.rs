@@ -3,13 +3,7 @@
 //! Invariant: an answer is taken whole or not at all; a score that is out of range is a fault. Not here: what a score means
 //! (`verdict`), when it is asked for (`step`).
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Node},
     state::{

@@ -5,8 +5,7 @@
 
 pub mod assertions;
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{
     id::{Digest, TreeId},
     state::{

@@ -4,8 +4,7 @@
 //! Invariant: they change the text and add notes, and nothing else of a result. Not here: the question
 //! (`step/final_words`), and the answer by code (`step/account`).
 
-use alloc::format;
-
+use crate::doc::prelude::*;
 use serde::Serialize;
 
 use crate::{

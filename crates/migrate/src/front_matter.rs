@@ -5,8 +5,8 @@
 //!
 //! Invariant: every place is one of the text as it was written.
 
-use alloc::{borrow::ToOwned, string::String, vec::Vec};
 use core::ops::Range;
+use descent_core::doc::prelude::*;
 
 use descent_core::doc::{self, Fault, Limits, Member, Node, Parsed, Span, Value};
 use descent_core::state::check::Pattern;

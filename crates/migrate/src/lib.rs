@@ -21,8 +21,7 @@ pub use front_matter::Host;
 pub use report::{Fate, Item};
 pub use v1_3::Additions;
 
-use alloc::vec::Vec;
-
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{Fault, Node},
     graph::validate,

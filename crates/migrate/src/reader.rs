@@ -1,12 +1,6 @@
 //! Reads an object of an old file key by key: members that nobody takes are kept, and reported.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{self, Member, Node, Span, Value},
     state::fields::{Extra, Writer},

@@ -1,12 +1,6 @@
 //! The fate of each thing in an old file, with its place there.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{Fault, Node, Places, Span},
     state::fields::{Extra, Writer},

@@ -3,8 +3,7 @@
 //! Version 1.3 added checklists, the counter of the previous iteration and the failed choices of a group. It moved
 //! `control` and `corrections` from the objective to the top.
 
-use alloc::{format, vec::Vec};
-
+use descent_core::doc::prelude::*;
 use descent_core::doc::{Node, Value};
 
 use crate::{

@@ -6,8 +6,7 @@
 mod checks;
 mod graph;
 
-use alloc::{format, string::String, sync::Arc, vec::Vec};
-
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{Member, Node, Span, Value},
     graph::{

@@ -7,7 +7,7 @@ mod actions;
 mod remarks;
 
 use self::actions::Actions;
-use super::{form, own_patterns, too_many_phases};
+use super::{ProposedParts, form, too_many_phases};
 use crate::doc::prelude::*;
 use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
@@ -18,12 +18,9 @@ use crate::{
         validate,
     },
     id::{AtomId, ConsultId, Digest},
-    judging::{self, JudgedPlan, PlanFacts, PlanQuestions},
+    judging::{self, JudgedPlan, PlanFacts},
     plan, profile,
-    state::{
-        Atom, AtomStatus, Body, JudgingLevel, Severity, State, Try, atom::AttentionMark,
-        check::Pattern,
-    },
+    state::{Atom, AtomStatus, Body, JudgingLevel, Severity, State, Try, atom::AttentionMark},
 };
 
 /// How often planners may change one task.
@@ -35,6 +32,13 @@ pub struct DeltaRequest<'a> {
     pub graph: &'a Graph,
     /// The question that is answered.
     pub consult: &'a ConsultId,
+}
+
+impl DeltaRequest<'_> {
+    fn may_change(self, id: &AtomId) -> Result<(), &'static str> {
+        let known = self.graph.ix(id).ok_or("is no atom of the plan");
+        known.and_then(|x| may_change(self.state, self.graph, x))
+    }
 }
 
 /// A valid delta.
@@ -115,26 +119,14 @@ pub fn may_grow(graph: &Graph, group: Ix) -> bool {
     graph.vertex(group).kind == NodeKind::Any && graph.planned_by(group).is_none()
 }
 
-/// The questions to the machine about an answer, before it is judged.
-pub fn questions(asked: DeltaRequest<'_>, answer: &Node) -> PlanQuestions {
-    judging::questions(Actions::of(asked, answer).read.atoms.values().filter_map(Atom::task))
-}
-
-/// The patterns in an answer, for the shell to compile.
-pub fn patterns(asked: DeltaRequest<'_>, answer: &Node) -> Vec<Pattern> {
-    own_patterns(Actions::of(asked, answer).read)
-}
-
-/// The places of tasks without an action: only a worker could do them.
-pub fn without_action(asked: DeltaRequest<'_>, answer: &Node) -> Vec<String> {
-    let actions = Actions::of(asked, answer);
-    let has_none = |id: &&AtomId| {
-        let atom = actions.read.atoms.get(*id);
-        let task = atom.filter(|atom| atom.plan().is_none()).and_then(Atom::task);
-        task.is_some_and(|task| task.spec.action.is_none())
-    };
-    let listed = actions.new.iter().chain(actions.changed.keys());
-    listed.filter(has_none).map(|id| doc::pointer_push("/atoms", id.as_str())).collect()
+/// The parts of an answer to look at before it is judged.
+pub fn proposed(asked: DeltaRequest<'_>, answer: &Node) -> ProposedParts {
+    let Actions { read, new, changed, .. } = Actions::of(asked, answer);
+    // Steps are done by a planner.
+    let is_step = |id: &&AtomId| read.atoms.get(*id).is_some_and(|atom| atom.plan().is_some());
+    let listed = new.iter().chain(changed.keys()).filter(|id| !is_step(id));
+    let listed: Vec<&AtomId> = listed.collect();
+    ProposedParts::of(read, listed.into_iter())
 }
 
 /// # Errors
@@ -148,7 +140,7 @@ pub fn judge(
     if !actions.faults.is_empty() {
         return Err(actions.faults);
     }
-    let names = actions.names(asked);
+    let names = actions.names();
     let mut taken = AcceptedDelta {
         atoms: BTreeMap::new(),
         added: actions.new.iter().filter_map(|id| names.get(id).cloned()).collect(),
@@ -159,8 +151,8 @@ pub fn judge(
         reasoning: actions.reasoning(answer),
         digest: digest(answer),
     };
-    actions.changed(asked, &names, &mut taken);
-    actions.added(asked, &names, &mut taken);
+    actions.changed(&names, &mut taken);
+    actions.added(&names, &mut taken);
     let mut faults = core::mem::take(&mut actions.faults);
     faults.extend(remarks::take_out(asked, &actions.removed, &mut taken));
     faults.extend(remarks::ask(asked, core::mem::take(&mut actions.questions), &names, &mut taken));

@@ -81,6 +81,17 @@ pub fn upstream(graph: &Graph, x: Ix) -> BTreeSet<Ix> {
     seen
 }
 
+/// Whether an atom provides something of that name, or is called so: by its id, or in its planner's words.
+pub fn provides(graph: &Graph, state: &State, x: Ix, name: &str) -> bool {
+    let id = graph.id(x);
+    let is_provided = state.atom(id).is_some_and(|atom| {
+        let proposed = atom.origin.as_ref().and_then(|origin| origin.get("proposed")?.as_str());
+        let provided = atom.task().map_or(&[][..], |task| &task.provides);
+        proposed == Some(name) || provided.iter().any(|known| known == name)
+    });
+    is_provided || id.as_str() == name
+}
+
 /// Whether they are in two choices of one group, and so are never live together.
 pub fn are_choices(graph: &Graph, x: Ix, y: Ix) -> bool {
     let path = |x: Ix| core::iter::once(x).chain(graph.above(x)).collect::<Vec<Ix>>();

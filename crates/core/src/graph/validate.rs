@@ -53,10 +53,21 @@ fn pointer_of(id: &AtomId) -> String {
     doc::pointer_push("/work_graph/atoms", id.as_str())
 }
 
+/// A fault with its place in the file.
+fn fault_in(
+    root: &Node,
+    rule: &'static str,
+    pointer: &str,
+    message: String,
+    hint: Option<&str>,
+) -> Fault {
+    let span = decode::place_of(root, pointer);
+    Fault { span, ..Fault::at(rule, pointer, message, hint) }
+}
+
 impl Validator<'_> {
-    fn fault(&mut self, rule: &'static str, pointer: &str, message: String, hint: Option<String>) {
-        let span = decode::place_of(self.root, pointer);
-        self.faults.push(Fault { span, pointer: pointer.to_owned(), rule, message, hint });
+    fn fault(&mut self, rule: &'static str, pointer: &str, message: String, hint: Option<&str>) {
+        self.faults.push(fault_in(self.root, rule, pointer, message, hint));
     }
 
     fn references(&mut self) {
@@ -82,7 +93,7 @@ impl Validator<'_> {
             self.fault("cycle", at, format!("`{by}` names itself"), None);
         } else if !self.names.contains(named.as_str()) {
             let hint = doc::did_you_mean(named.as_str(), self.names.iter().map(String::as_str));
-            self.fault("unknown-atom", at, format!("there is no atom `{named}`"), hint);
+            self.fault("unknown-atom", at, format!("there is no atom `{named}`"), hint.as_deref());
         }
     }
 
@@ -95,7 +106,7 @@ impl Validator<'_> {
                 if let Some(first) = first.filter(|first| first != id) {
                     let at = format!("{}/{key}/{index}", pointer_of(id));
                     let message = format!("`{kid}` is a member of `{first}` already");
-                    let hint = Some("an atom is part or choice of one group at most".to_owned());
+                    let hint = Some("an atom is part or choice of one group at most");
                     self.fault("two-parents", &at, message, hint);
                 }
             }
@@ -122,7 +133,7 @@ impl Validator<'_> {
             if spec.is_some_and(|spec| spec.agent.is_some() && spec.action.is_some()) {
                 let at = doc::pointer_push(&pointer_of(id), "agent");
                 let message = format!("`{id}` has an action, and an agent too");
-                let hint = Some("take one of them out: an action needs no agent".to_owned());
+                let hint = Some("take one of them out: an action needs no agent");
                 self.fault("agent-beside-action", &at, message, hint);
             }
         }
@@ -160,7 +171,7 @@ impl Validator<'_> {
         let path: Vec<&str> = cycle.iter().map(|x| ids[*x].as_str()).collect();
         let at = pointer_of(ids[cycle[0]]);
         let message = format!("a cycle: {}", path.join(" → "));
-        let hint = "each waits for the next; remove one of the arrows".to_owned();
+        let hint = "each waits for the next; remove one of the arrows";
         self.fault("cycle", &at, message, Some(hint));
         true
     }
@@ -185,7 +196,7 @@ impl Validator<'_> {
                 let group = parent.map(|parent| graph.id(parent).to_string()).unwrap_or_default();
                 (format!("`{dep}` is inside `{group}`"), Some(format!("depend on `{group}`")))
             };
-            self.fault("dependency-out-of-reach", &at, message, hint);
+            self.fault("dependency-out-of-reach", &at, message, hint.as_deref());
         }
     }
 
@@ -196,7 +207,7 @@ impl Validator<'_> {
             let at = pointer_of(graph.id(x));
             let message =
                 format!("`{}` stands {depth} deep, the limit is {depth_max}", graph.id(x));
-            let hint = Some("nest less, or raise /objective/constraints/planning/depth".to_owned());
+            let hint = Some("nest less, or raise /objective/constraints/planning/depth");
             self.fault("too-deep", &at, message, hint);
         }
     }
@@ -234,7 +245,7 @@ impl Validator<'_> {
                 )
             };
             let message = format!("`{title}` cannot be rated here: {why}");
-            self.fault("unsupported", &at, message, Some(hint.into()));
+            self.fault("unsupported", &at, message, Some(hint));
         }
     }
 }
@@ -247,15 +258,9 @@ pub fn unmeasured(state: &State, root: &Node) -> Vec<Fault> {
     every_leaf(state, &mut |check, at| {
         let rule = check.leaf().and_then(Leaf::number);
         if rule.is_some_and(|rule| rule.has_baseline() && rule.baseline.is_none()) {
-            faults.push(Fault {
-                span: decode::place_of(root, at),
-                pointer: at.into(),
-                rule: "no-baseline",
-                message: format!("the baseline of `{}` was never measured", check.title()),
-                hint: Some(
-                    "write the number beside it, such as \"baseline\": 211, or align again".into(),
-                ),
-            });
+            let message = format!("the baseline of `{}` was never measured", check.title());
+            let hint = "write the number beside it, such as \"baseline\": 211, or align again";
+            faults.push(fault_in(root, "no-baseline", at, message, Some(hint)));
         }
     });
     faults

@@ -171,18 +171,10 @@ fn not_provided<'u>(
     upstream: &dyn Fn() -> &'u BTreeSet<Ix>,
 ) -> Option<Issue> {
     let provides = |name: &str| {
-        upstream().iter().any(|x| {
-            let task = plan.atom(*x).and_then(|atom| atom.task());
-            let names = |task: &Task| task.provides.iter().any(|known| known == name);
-            // To name the step itself is as good.
-            let atom = plan.atom(*x);
-            let origin = atom.and_then(|atom| atom.origin.as_ref());
-            let proposed = origin.and_then(|origin| origin.get("proposed")?.as_str());
-            if plan.graph.id(*x).as_str() == name || proposed == Some(name) {
-                return true;
-            }
-            is_unplanned(plan, *x) || task.is_some_and(names)
-        }) || plan.facts.present.contains(name)
+        upstream()
+            .iter()
+            .any(|x| is_unplanned(plan, *x) || overlap::provides(plan.graph, plan.state, *x, name))
+            || plan.facts.present.contains(name)
     };
     let needs = one.task.needs.iter().enumerate();
     let (nth, name) = needs.into_iter().find(|(_, name)| !provides(name))?;

@@ -1,5 +1,6 @@
 //! A book of lessons: its text, and the changes by an ending.
 
+use crate::doc::prelude::*;
 use alloc::{format, string::ToString, vec, vec::Vec};
 
 use super::*;

@@ -3,15 +3,8 @@
 //! Invariant: a confirmation that names a tree counts on that tree alone; of those that count, the
 //! newest decides.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{Evaluator, LeafEvidence, MeasurementKind, Verdict, decided, rating_on};
+use crate::doc::prelude::*;
 use crate::{
     id::AtomId,
     state::{

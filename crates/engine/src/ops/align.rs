@@ -184,7 +184,7 @@ pub(crate) fn refuse_incomplete(state: &State) -> Result<(), Failure> {
 /// The refusal of the start gate, which names each missing part and how to give it.
 pub fn not_aligned(missing: &[MissingPart]) -> Failure {
     let line = |part: &MissingPart| {
-        let (pointer, message, hint) = (part.pointer(), part.message(), part.hint());
+        let [pointer, message, hint] = part.words();
         format!("{pointer}: {message} ({hint})")
     };
     let lines = missing.iter().map(line).collect();

@@ -195,7 +195,10 @@ fn read_agreement(answer: &Node, may_ask: bool, config: &Config) -> ProposalRead
         let missing = missing_parts(&draft.state).into_iter();
         // The why is always the person's.
         let missing = missing.filter(|part| *part != MissingPart::Why);
-        faults.extend(missing.map(|part| format!("{}: {}", own(part.pointer()), part.message())));
+        faults.extend(missing.map(|part| {
+            let [pointer, message, _] = part.words();
+            format!("{}: {message}", own(pointer))
+        }));
     }
     let (name, bytes) = (NAME.into(), doc::write(&tree).into_bytes());
     let file = PlanFile { name, bytes, notation: Notation::Json };

@@ -1,7 +1,6 @@
 //! The base case of contract 1.3: a checklist whose items hold one check, a group that must hold whole, or a choice.
 
-use alloc::{format, string::String, vec::Vec};
-
+use descent_core::doc::prelude::*;
 use descent_core::{doc::Node, state::fields::Writer};
 
 use super::quoted;

@@ -3,13 +3,7 @@
 //!
 //! Invariant: every dependency of the old file is kept. If its end is inside a group, it is lifted to the group.
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    vec::Vec,
-};
-
+use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{self, Member, Node, Span, Value},
     id::AtomId,

@@ -111,53 +111,40 @@ impl<'a> AskedQuestion<'a> {
 
     /// The value of that name.
     fn value(&self, name: &str) -> Option<String> {
-        let world = self.inputs.world;
-        let agreed = || preamble::value(&world.state.objective, self.inputs.now, name);
-        self.of_plan(name)
-            .or_else(|| self.of_kind(name))
-            .or_else(|| self.of_result(name))
-            .or_else(|| self.of_rating(name))
-            .or_else(agreed)
-    }
-
-    /// Values about the plan and a pass of it.
-    fn of_plan(&self, name: &str) -> Option<String> {
-        let world = self.inputs.world;
-        let step = || match (&self.judged, &self.phase) {
-            (Some(judged), _) => judged.step.map(|_| &judged.atom),
-            (None, phase) => phase.as_ref().map(|phase| &phase.plan),
+        let (world, difference) = (self.inputs.world, self.inputs.difference);
+        let (state, leaf) = (&world.state, self.leaf.map(|(_, leaf)| leaf));
+        let words = |words: &[&str]| words.join(", ");
+        let result = |text: fn(&FinalResultRecord) -> String| {
+            data(&self.result.as_ref().map(text).unwrap_or_default())
         };
+        let is_empty = |one: &RatedDifference| is_without_patch(one) && one.files.is_empty();
         Some(match name {
-            "changes_left" => granted::changes_left(&world.state).to_string(),
+            // The plan, and a pass of it.
+            "changes_left" => granted::changes_left(state).to_string(),
             "atoms_max" => FRAGMENT_ATOMS_MAX.to_string(),
             "who_works" => workplace::who_works(self.inputs.worker),
             "failed" => failed(world),
             "plan" => plan(world, |_| String::new()),
             "marked_plan" => plan(world, |x| marks(world, x)),
-            "judged_plan" => data(
-                &self
-                    .judged
-                    .iter()
-                    .flat_map(|one| &one.atoms)
-                    .map(|id| atom_line(world, id, ""))
-                    .collect::<String>(),
-            ),
-            "issues" => data(&world.state.run.issues().map(replan::issue).collect::<String>()),
+            "judged_plan" => {
+                let atoms = self.judged.iter().flat_map(|one| &one.atoms);
+                data(&atoms.map(|id| atom_line(world, id, "")).collect::<String>())
+            }
+            "issues" => data(&state.run.issues().map(replan::issue).collect::<String>()),
             "known_issues" => data(&self.known_issues()),
             "opinion" => data(&replan::said(world)),
-            "step" => step().map(|id| cut(title(world, id), TITLE_BYTES_MAX)).unwrap_or_default(),
-            "phase_results" => data(
-                &self.phase.as_ref().map(|phase| phase_results(world, phase)).unwrap_or_default(),
-            ),
-            _ => return None,
-        })
-    }
-
-    /// Values about the kind of task, and of the form of an answer.
-    fn of_kind(&self, name: &str) -> Option<String> {
-        let state = &self.inputs.world.state;
-        let words = |words: &[&str]| words.join(", ");
-        Some(match name {
+            "step" => {
+                let step = match (&self.judged, &self.phase) {
+                    (Some(judged), _) => judged.step.map(|_| &judged.atom),
+                    (None, phase) => phase.as_ref().map(|phase| &phase.plan),
+                };
+                step.map(|id| cut(title(world, id), TITLE_BYTES_MAX)).unwrap_or_default()
+            }
+            "phase_results" => {
+                let results = self.phase.as_ref().map(|phase| phase_results(world, phase));
+                data(&results.unwrap_or_default())
+            }
+            // The kind of task, and the form of an answer.
             "known" => {
                 let known = state.run.profile.as_ref();
                 known.map(|one| known_kind(&one.profile, &one.raw_inference)).unwrap_or_default()
@@ -169,48 +156,29 @@ impl<'a> AskedQuestion<'a> {
                 let others = judged::others(&state.objective.constraints.convergence);
                 others.map(|one| format!("- `{}`: {}\n", one.name, one.statement)).collect()
             }
-            "schema" => answer_forms::schema(self.inputs.world, self.question, self.inputs.consult),
+            "schema" => answer_forms::schema(world, self.question, self.inputs.consult),
             "full" => flag(kind_of_task::judging(state) == JudgingLevel::Full),
-            _ => return None,
-        })
-    }
-
-    /// Values about the ending, and about the difference that the work made.
-    fn of_result(&self, name: &str) -> Option<String> {
-        let of = |text: fn(&FinalResultRecord) -> String| {
-            data(&self.result.as_ref().map(text).unwrap_or_default())
-        };
-        let difference = self.inputs.difference;
-        Some(match name {
-            "ended" => of(ended),
-            "evidence" => of(|result| result.evidence.iter().map(evidence).collect()),
-            "open" => of(open),
-            "by_code" => of(by_code),
-            "done" => done(self.inputs.world),
-            "done_as_data" => data(&done(self.inputs.world)),
+            // The ending, and the difference that the work made.
+            "ended" => result(ended),
+            "evidence" => result(|result| result.evidence.iter().map(evidence).collect()),
+            "open" => result(open),
+            "by_code" => result(by_code),
+            "done" => done(world),
+            "done_as_data" => data(&done(world)),
             "compares" => flag(difference.is_some()),
             "changed" => difference.map(changed).unwrap_or_default(),
             "too_long" => {
-                flag(difference.is_some_and(|one| is_without_patch(one) && !one.files.is_empty()))
+                flag(difference.is_some_and(|one| is_without_patch(one) && !is_empty(one)))
             }
-            "same" => {
-                flag(difference.is_some_and(|one| is_without_patch(one) && one.files.is_empty()))
-            }
-            _ => return None,
-        })
-    }
-
-    /// Values about a leaf that is rated.
-    fn of_rating(&self, name: &str) -> Option<String> {
-        let leaf = self.leaf.map(|(_, leaf)| leaf);
-        Some(match name {
+            "same" => flag(difference.is_some_and(is_empty)),
+            // A leaf that is rated.
             "measured" => self.measured(),
             "statement" => leaf.map(|leaf| leaf.statement.trim().to_string()).unwrap_or_default(),
             "scope" => leaf.and_then(|leaf| leaf.scope.clone()).unwrap_or_default(),
             "level_max" => LEVEL_MAX.to_string(),
             "rubric" => leaf.iter().flat_map(|leaf| &leaf.rubric).map(criterion).collect(),
             "form" => leaf.map(form).unwrap_or_default(),
-            _ => return None,
+            _ => return preamble::value(&state.objective, self.inputs.now, name),
         })
     }
 

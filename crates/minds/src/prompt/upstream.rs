@@ -12,9 +12,9 @@ use descent_core::doc::prelude::*;
 use descent_core::{
     doc,
     doc::{Member, Node, Value},
-    graph::{Ix, NodeKind, active},
+    graph::{Ix, NodeKind, active, overlap},
     id::AtomId,
-    state::{Binding, ContextMode, FreeValue, Task},
+    state::{Binding, ContextMode, FreeValue},
     world::long_phase,
 };
 
@@ -269,10 +269,14 @@ pub(super) fn results<'w>(subject: &PromptSubject<'w>) -> Vec<UpstreamResult<'w>
     let known: BTreeSet<usize> = found.iter().map(|(level, ..)| *level).collect();
     let needs = subject.task().map_or(&[][..], |task| &task.needs);
     let in_short = in_short(subject, &found);
+    let schema = |x: Ix| {
+        let atom = subject.world.state.atom(graph.id(x))?;
+        atom.task()?.spec.output_schema.as_ref()
+    };
     let one = |(level, x, binding): (usize, Ix, &'w Binding)| UpstreamResult {
         id: graph.id(x),
         binding,
-        schema: task(subject, x).and_then(|task| task.spec.output_schema.as_ref()),
+        schema: schema(x),
         age: known.range(level + 1..).count(),
         is_needed: needs.iter().any(|name| provides(subject, x, name)),
         in_short: graph.planned_by(x).and_then(|plan| in_short.get(&plan).copied()),
@@ -301,22 +305,11 @@ fn in_short<'w>(
     told.collect()
 }
 
-fn task<'w>(subject: &PromptSubject<'w>, x: Ix) -> Option<&'w Task> {
-    let world = subject.world;
-    world.state.atom(world.graph.id(x))?.task()
-}
-
 /// Whether a result, or a planning step that it comes from, provides that name or has it.
 fn provides(subject: &PromptSubject<'_>, x: Ix, name: &str) -> bool {
     let (graph, state) = (&subject.world.graph, &subject.world.state);
     let mut line = core::iter::once(x).chain(graph.above(x));
-    line.any(|y| {
-        let task = task(subject, y);
-        let is_provided = task.is_some_and(|task| task.provides.iter().any(|known| known == name));
-        let origin = state.atom(graph.id(y)).and_then(|atom| atom.origin.as_ref());
-        let proposed = origin.and_then(|origin| origin.get("proposed")?.as_str());
-        is_provided || graph.id(y).as_str() == name || proposed == Some(name)
-    })
+    line.any(|y| overlap::provides(graph, state, y, name))
 }
 
 /// For each live atom, the planning steps before it, one after the other.

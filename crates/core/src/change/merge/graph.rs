@@ -92,7 +92,7 @@ impl AtomMerge<'_> {
             [base, Some(ours), None] => self.taken_out(base.as_ref(), ours),
             [base, Some(ours), Some(theirs)] => {
                 let is_as_it_was = base.as_ref().is_some_and(|base| base.is_same(&theirs));
-                let item = if is_as_it_was || ours.is_same(&theirs) && self.trees.has_base() {
+                let item = if is_as_it_was || ours.is_same(&theirs) && self.trees.has_base {
                     ours
                 } else {
                     self.both(base.as_ref(), &ours, &theirs)
@@ -172,7 +172,7 @@ impl AtomMerge<'_> {
             self.merged.state.bindings.remove(self.id);
             return;
         }
-        if base.is_some() || !self.trees.has_base() {
+        if base.is_some() || !self.trees.has_base {
             self.trees.edit(self.at, None);
         }
         theirs.place(self.id, &mut self.merged.state);
@@ -181,7 +181,7 @@ impl AtomMerge<'_> {
     /// For an atom that the edit lacks: removed by the edit, or added since the base.
     fn taken_out(&mut self, base: Option<&AtomEntry>, ours: AtomEntry) {
         let Some(base) = base else {
-            if !self.trees.has_base() {
+            if !self.trees.has_base {
                 self.trees.program(self.at, None);
             }
             return ours.place(self.id, &mut self.merged.state);
@@ -259,15 +259,15 @@ impl AtomMerge<'_> {
             return settled.cloned();
         }
         match (o, t) {
-            (Some(_), Some(_)) if b.is_some() || !trees.has_base() => {
+            (Some(_), Some(_)) if b.is_some() || !trees.has_base => {
                 trees.record(nodes, &at, tree::rules((Binding::RULE.fields)()))
             }
             // Without a base, a result of the program stays, and so does a person's own result.
-            (Some(_), None) if !trees.has_base() => {
+            (Some(_), None) if !trees.has_base => {
                 trees.program(&at, None);
                 o.cloned()
             }
-            (None, Some(_)) if !trees.has_base() && !is_by_person(theirs) => {
+            (None, Some(_)) if !trees.has_base && !is_by_person(theirs) => {
                 trees.program(&at, t.cloned());
                 None
             }

@@ -51,7 +51,7 @@ const ITEMS_MAX: usize = 2_000;
 pub(super) type Three<'n> = [Option<&'n Node>; 3];
 
 pub(super) struct Trees {
-    has_base: bool,
+    pub(super) has_base: bool,
     pub(super) lost: Vec<LostValue>,
 }
 
@@ -78,10 +78,6 @@ impl Trees {
     pub(super) fn new(has_base: bool) -> Self {
         let lost = Vec::new();
         Self { has_base, lost }
-    }
-
-    pub(super) fn has_base(&self) -> bool {
-        self.has_base
     }
 
     /// The program's value stays; `value` is the edit's.

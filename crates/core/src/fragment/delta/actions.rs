@@ -3,13 +3,13 @@
 //! Not here: what a delta may touch, and what the whole plan says to it (`delta`).
 
 use super::{
-    AcceptedDelta, DeltaRequest, REFINEMENTS_MAX, may_change, may_grow,
+    AcceptedDelta, DeltaRequest, REFINEMENTS_MAX, may_grow,
     remarks::{self, RemarkQuestion},
 };
 use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Node},
-    fragment::{derived, form, plan_of},
+    fragment::{derived, form, own, plan_of},
     id::AtomId,
     plan::{self, PlanReading},
     state::{
@@ -33,8 +33,10 @@ const CHANGES: [&str; 8] =
 const KEPT: [&str; 2] = ["effect", "output_schema"];
 
 /// An answer taken apart.
-#[derive(Default)]
-pub(super) struct Actions {
+pub(super) struct Actions<'a> {
+    asked: DeltaRequest<'a>,
+    /// New and changed tasks, as they are to be read.
+    atoms: Vec<(String, Node)>,
     /// New and changed tasks as they would be, by the ids of the answer.
     pub(super) read: PlanReading,
     /// The group that a new task is a choice of.
@@ -52,18 +54,28 @@ pub(super) struct Actions {
     pub(super) faults: Vec<Fault>,
 }
 
-impl Actions {
-    pub(super) fn of(asked: DeltaRequest<'_>, answer: &Node) -> Self {
-        let mut actions = Self::default();
-        let mut atoms = Vec::new();
+impl<'a> Actions<'a> {
+    pub(super) fn of(asked: DeltaRequest<'a>, answer: &Node) -> Self {
+        let mut actions = Self {
+            asked,
+            atoms: Vec::new(),
+            read: PlanReading::default(),
+            choice_of: BTreeMap::new(),
+            new: Vec::new(),
+            changed: BTreeMap::new(),
+            removed: BTreeMap::new(),
+            contradicted: Vec::new(),
+            questions: Vec::new(),
+            steps: BTreeSet::new(),
+            faults: Vec::new(),
+        };
         for (at, action) in actions.listed(answer) {
             match action.get("type").and_then(Node::as_str) {
-                Some(kind @ ("step_add" | "subplan_create")) => {
-                    actions.add(asked, action, &at, &mut atoms, kind == "subplan_create");
-                }
-                Some("step_modify") => actions.modify(asked, action, &at, &mut atoms),
-                Some("step_remove") => actions.remove(asked, action, &at),
-                Some("step_mark_invalid") => actions.mark(asked, action, &at),
+                Some("step_add") => actions.add(action, &at, false),
+                Some("subplan_create") => actions.add(action, &at, true),
+                Some("step_modify") => actions.modify(action, &at),
+                Some("step_remove") => actions.remove(action, &at),
+                Some("step_mark_invalid") => actions.mark(action, &at),
                 other => {
                     let said = other.unwrap_or("none");
                     let message = format!("`{said}` is no type of an action");
@@ -75,7 +87,7 @@ impl Actions {
         }
         actions.questions = remarks::questions(answer, &mut actions.faults);
         if actions.faults.is_empty() {
-            actions.read(asked, atoms);
+            actions.read();
         }
         actions
     }
@@ -110,14 +122,7 @@ impl Actions {
         }
     }
 
-    fn add(
-        &mut self,
-        asked: DeltaRequest<'_>,
-        action: &Node,
-        place: &str,
-        atoms: &mut Vec<(String, Node)>,
-        are_steps: bool,
-    ) {
+    fn add(&mut self, action: &Node, place: &str, are_steps: bool) {
         self.keys(action, place, &["type", "target", "atoms", "reason"]);
         let at = doc::pointer_push(place, "atoms");
         let new = action.get("atoms");
@@ -126,13 +131,11 @@ impl Actions {
             self.faults.push(Fault::at("missing-key", &at, message, None));
             return;
         };
-        let persons = form::PERSONS;
-        self.faults
-            .extend(new.map_or_else(Vec::new, |new| plan::keys_of_others(new, &at, persons)));
+        let others = new.map(|new| plan::keys_of_others(new, &at, form::PERSONS));
+        self.faults.extend(others.unwrap_or_default());
         for member in members {
             let id = AtomId::new(&*member.key);
-            let is_known = asked.state.atom(&id).is_some() || self.new.contains(&id);
-            if is_known {
+            if self.asked.state.atom(&id).is_some() || self.new.contains(&id) {
                 let at = doc::pointer_push(&at, &member.key);
                 let message = format!("`{id}` is there already");
                 let hint = Some("give a new task another id, or change this one by `step_modify`");
@@ -142,11 +145,12 @@ impl Actions {
                 self.steps.insert(id.clone());
             }
             self.new.push(id);
-            atoms.push((member.key.to_string(), member.node.clone()));
+            self.atoms.push((member.key.to_string(), member.node.clone()));
         }
         let Some(target) = action.get("target").filter(|one| !one.is_null()) else { return };
         let group = AtomId::new(target.as_str().unwrap_or_default());
-        let may_grow = asked.graph.ix(&group).is_some_and(|x| may_grow(asked.graph, x));
+        let graph = self.asked.graph;
+        let may_grow = graph.ix(&group).is_some_and(|x| may_grow(graph, x));
         if !may_grow || members.len() != 1 {
             let message = if may_grow {
                 format!("a choice of `{group}` is one atom")
@@ -160,15 +164,9 @@ impl Actions {
         self.choice_of.insert(AtomId::new(&*members[0].key), group);
     }
 
-    fn modify(
-        &mut self,
-        asked: DeltaRequest<'_>,
-        action: &Node,
-        at: &str,
-        atoms: &mut Vec<(String, Node)>,
-    ) {
+    fn modify(&mut self, action: &Node, at: &str) {
         self.keys(action, at, &["type", "target", "changes", "reason"]);
-        let Some(id) = self.target(asked, action, at) else { return };
+        let Some(id) = self.target(action, at) else { return };
         let at = doc::pointer_push(at, "changes");
         let changes = action.get("changes").and_then(Node::as_object);
         let Some(changes) = changes.filter(|all| !all.is_empty()) else {
@@ -179,7 +177,7 @@ impl Actions {
         if let Some(node) = action.get("changes") {
             self.keys(node, &at, &CHANGES);
         }
-        let Some(was) = asked.state.atom(&id) else { return };
+        let Some(was) = self.asked.state.atom(&id) else { return };
         let gives = |key: &str| changes.iter().any(|one| one.key == key);
         let was = was.node();
         let stays = was.as_object().unwrap_or_default().iter().filter(|one| {
@@ -188,37 +186,32 @@ impl Actions {
         });
         let members = stays.chain(changes.iter().filter(|one| !one.node.is_null()));
         let members = members.map(|one| (one.key.to_string(), one.node.clone()));
-        atoms.push((id.to_string(), Node::object(members.collect())));
+        self.atoms.push((id.to_string(), Node::object(members.collect())));
         self.changed.insert(id, at);
     }
 
-    fn remove(&mut self, asked: DeltaRequest<'_>, action: &Node, at: &str) {
+    fn remove(&mut self, action: &Node, at: &str) {
         self.keys(action, at, &["type", "target", "reason"]);
-        if let Some(id) = self.target(asked, action, at) {
+        if let Some(id) = self.target(action, at) {
             self.removed.insert(id, at.to_owned());
         }
     }
 
-    fn mark(&mut self, asked: DeltaRequest<'_>, action: &Node, at: &str) {
+    fn mark(&mut self, action: &Node, at: &str) {
         self.keys(action, at, &["type", "target", "reason", "inconsistent"]);
-        match remarks::contradicted(asked, action, at) {
+        match remarks::contradicted(self.asked, action, at) {
             Ok(marked) => self.contradicted.push(marked),
             Err(fault) => self.faults.push(fault),
         }
     }
 
     /// The task that an action changes or takes out, if it may.
-    fn target(&mut self, asked: DeltaRequest<'_>, action: &Node, at: &str) -> Option<AtomId> {
+    fn target(&mut self, action: &Node, at: &str) -> Option<AtomId> {
         let target = action.get("target").and_then(Node::as_str);
         let id = AtomId::new(target.unwrap_or_default());
-        let known = asked.graph.ix(&id).ok_or("is no atom of the plan");
-        let refused = known.and_then(|x| may_change(asked.state, asked.graph, x));
-        let refused = if self.changed.contains_key(&id) || self.removed.contains_key(&id) {
-            Err("is changed twice")
-        } else {
-            refused
-        };
-        let Err(why) = refused else { return Some(id) };
+        let is_twice = self.changed.contains_key(&id) || self.removed.contains_key(&id);
+        let may = if is_twice { Err("is changed twice") } else { self.asked.may_change(&id) };
+        let Err(why) = may else { return Some(id) };
         let at = doc::pointer_push(at, "target");
         let hint = Some("change a pending or blocked task that a planner made, or add tasks");
         self.faults.push(Fault::at("not-to-change", &at, format!("`{id}` {why}"), hint));
@@ -226,14 +219,14 @@ impl Actions {
     }
 
     /// Reads the tasks like those of a plan.
-    fn read(&mut self, asked: DeltaRequest<'_>, atoms: Vec<(String, Node)>) {
-        self.read = plan_of(&Node::object(atoms));
+    fn read(&mut self) {
+        self.read = plan_of(&Node::object(core::mem::take(&mut self.atoms)));
         let read = &mut self.read;
         let mut faults = core::mem::take(&mut read.faults);
         // Nobody reads a warning here, and a mistyped key means a missing dependency or check.
         faults.append(&mut read.warnings);
         let all = read.atoms.iter();
-        faults.extend(all.filter_map(|(id, atom)| form::too_slow(id, atom, asked.state)));
+        faults.extend(all.filter_map(|(id, atom)| form::too_slow(id, atom, self.asked.state)));
         for (id, atom) in &read.atoms {
             let is_listed = self.new.contains(id) || self.changed.contains_key(id);
             let is_kind = if self.steps.contains(id) {
@@ -260,15 +253,16 @@ impl Actions {
     }
 
     /// The program's own id for each new task.
-    pub(super) fn names(&self, asked: DeltaRequest<'_>) -> BTreeMap<AtomId, AtomId> {
+    pub(super) fn names(&self) -> BTreeMap<AtomId, AtomId> {
+        let state = self.asked.state;
         let mut names: BTreeMap<AtomId, AtomId> = BTreeMap::new();
         for proposed in &self.new {
             let head = self.choice_of.get(proposed).map_or("step", AtomId::as_str);
             let mut ids = (1..).map(|n| derived(&AtomId::new(head), n));
             // The failures of a task that was taken out are not those of another.
             let is_free = |id: &AtomId| {
-                let mut failed = asked.state.failures();
-                asked.state.atom(id).is_none()
+                let mut failed = state.failures();
+                state.atom(id).is_none()
                     && !names.values().any(|own| own == id)
                     && !failed.any(|(_, failure)| failure.atom == *id)
             };
@@ -279,17 +273,10 @@ impl Actions {
         names
     }
 
-    pub(super) fn changed(
-        &mut self,
-        asked: DeltaRequest<'_>,
-        names: &BTreeMap<AtomId, AtomId>,
-        taken: &mut AcceptedDelta,
-    ) {
+    pub(super) fn changed(&mut self, names: &BTreeMap<AtomId, AtomId>, taken: &mut AcceptedDelta) {
         for (id, at) in &self.changed {
-            let (Some(was), Some(mut read)) = (asked.state.atom(id), self.read.atoms.remove(id))
-            else {
-                continue;
-            };
+            let Some(was) = self.asked.state.atom(id) else { continue };
+            let Some(mut read) = self.read.atoms.remove(id) else { continue };
             read.rename(|id| own(names, id));
             let mut atom = Atom::clone(was);
             let (Some(task), Some(new)) = (atom.task_mut(), read.task()) else { continue };
@@ -320,12 +307,8 @@ impl Actions {
         }
     }
 
-    pub(super) fn added(
-        &mut self,
-        asked: DeltaRequest<'_>,
-        names: &BTreeMap<AtomId, AtomId>,
-        taken: &mut AcceptedDelta,
-    ) {
+    pub(super) fn added(&mut self, names: &BTreeMap<AtomId, AtomId>, taken: &mut AcceptedDelta) {
+        let asked = self.asked;
         // A task in the place of another was changed as often as that, and once more.
         let removed = self.removed.keys().filter_map(|id| asked.state.atom(id));
         let refined = removed.filter_map(|atom| Some(atom.task()?.refined + 1));
@@ -374,11 +357,5 @@ fn at_limit() -> AttentionMark {
         because: AttentionCause::Limit,
         text: format!("it was changed {REFINEMENTS_MAX} times"),
         extra: Extra::default(),
-    }
-}
-
-fn own(names: &BTreeMap<AtomId, AtomId>, id: &mut AtomId) {
-    if let Some(own) = names.get(id) {
-        *id = own.clone();
     }
 }

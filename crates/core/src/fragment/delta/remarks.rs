@@ -4,7 +4,7 @@
 //! Invariants: a remark changes no specification, no choice and no result. Nothing that stays waits for what goes, and no
 //! group or plan is left without a part. Not here: the changes (`actions`).
 
-use super::{AcceptedDelta, DeltaRequest, may_change};
+use super::{AcceptedDelta, DeltaRequest};
 use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Node},
@@ -98,10 +98,9 @@ pub(super) fn ask(
     for question in questions {
         let id = names.get(&question.about).unwrap_or(&question.about);
         if !taken.atoms.contains_key(id) {
-            let known = asked.graph.ix(id).ok_or("is no atom of the plan");
-            let refused = known.and_then(|x| may_change(asked.state, asked.graph, x));
-            let refused = if taken.removed.contains(id) { Err("is taken out") } else { refused };
-            if let Err(why) = refused {
+            let is_gone = taken.removed.contains(id);
+            let may = if is_gone { Err("is taken out") } else { asked.may_change(id) };
+            if let Err(why) = may {
                 let at = doc::pointer_push(&question.at, "about");
                 faults.push(Fault::at("not-to-ask", &at, format!("`{id}` {why}"), None));
                 continue;

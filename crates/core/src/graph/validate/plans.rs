@@ -6,7 +6,7 @@ use crate::doc::prelude::*;
 use crate::{
     doc::{Fault, Node},
     graph::{NodeKind, overlap},
-    state::{Leaf, Objective, State, decode},
+    state::{Leaf, Objective, State},
 };
 
 impl Validator<'_> {
@@ -33,7 +33,7 @@ impl Validator<'_> {
         if !waits_for(graph, x, plan) {
             let message = format!("`{target}` does not wait for `{id}`");
             let hint = format!("add `{id}` to its depends_on, or name an atom that waits for it");
-            self.fault("convergence", &at, message, Some(hint));
+            self.fault("convergence", &at, message, Some(&hint));
         }
     }
 
@@ -73,7 +73,7 @@ impl Validator<'_> {
         if let Some(plan) = own.get(most) {
             let at = super::pointer_of(graph.id(*plan));
             let message = format!("{} planning steps, the limit is {most}", own.len());
-            let hint = "raise /objective/constraints/planning/phases".to_owned();
+            let hint = "raise /objective/constraints/planning/phases";
             self.fault("too-many-phases", &at, message, Some(hint));
         }
     }
@@ -99,43 +99,21 @@ pub enum MissingPart {
 }
 
 impl MissingPart {
-    pub fn pointer(self) -> &'static str {
+    /// Its place, what is said of it, and how it is given.
+    pub fn words(self) -> [&'static str; 3] {
+        let base_case = "/objective/base_case";
         match self {
-            Self::Goal => "/objective/goal",
-            Self::Why => "/objective/background_intent",
-            Self::BaseCase | Self::MachineLeaf => "/objective/base_case",
-            Self::Work => "/work_graph/atoms",
-        }
-    }
-
-    pub fn message(self) -> &'static str {
-        match self {
-            Self::Goal => "the goal is missing",
-            Self::Why => "why it is wanted is missing",
-            Self::BaseCase => "the base case is missing",
-            Self::MachineLeaf => "no leaf of the base case is decided by a machine",
-            Self::Work => "the work graph is empty",
-        }
-    }
-
-    /// How it is given.
-    pub fn hint(self) -> &'static str {
-        match self {
-            Self::Goal => "descent align GOAL",
-            Self::Why => "--why TEXT",
-            Self::BaseCase => "--check COMMAND",
-            Self::MachineLeaf => "add a `command` or a `file` check",
-            Self::Work => "--step TEXT[=COMMAND]",
-        }
-    }
-
-    fn fault(self, root: &Node) -> Fault {
-        Fault {
-            span: decode::place_of(root, self.pointer()),
-            pointer: self.pointer().to_owned(),
-            rule: "not-aligned",
-            message: self.message().to_owned(),
-            hint: Some(self.hint().to_owned()),
+            Self::Goal => ["/objective/goal", "the goal is missing", "descent align GOAL"],
+            Self::Why => {
+                ["/objective/background_intent", "why it is wanted is missing", "--why TEXT"]
+            }
+            Self::BaseCase => [base_case, "the base case is missing", "--check COMMAND"],
+            Self::MachineLeaf => [
+                base_case,
+                "no leaf of the base case is decided by a machine",
+                "add a `command` or a `file` check",
+            ],
+            Self::Work => ["/work_graph/atoms", "the work graph is empty", "--step TEXT[=COMMAND]"],
         }
     }
 }
@@ -161,5 +139,9 @@ pub fn missing_parts(state: &State) -> Vec<MissingPart> {
 
 /// The same as faults, with their places.
 pub fn gate(state: &State, root: &Node) -> Vec<Fault> {
-    missing_parts(state).into_iter().map(|part| part.fault(root)).collect()
+    let fault = |part: MissingPart| {
+        let [pointer, message, hint] = part.words();
+        super::fault_in(root, "not-aligned", pointer, message.to_owned(), Some(hint))
+    };
+    missing_parts(state).into_iter().map(fault).collect()
 }

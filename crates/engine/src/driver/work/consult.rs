@@ -14,12 +14,12 @@ use descent_core::{
     answer_forms,
     doc::Node,
     event::{ConsultAnswer, ConsultEnd, Input, Outcome},
-    fragment::{self, delta, delta::DeltaRequest},
+    fragment::{self, ProposedParts, delta, delta::DeltaRequest},
     id::{AtomId, AttemptId, ConsultId},
     judging::{PlanFacts, PlanQuestions},
     state::{
         AnswerForm, Check, Constraints, Consult, Intent, Leaf, Moment, Question, Role, SideEffect,
-        Usage, check::Pattern,
+        Usage,
     },
     wording,
     world::{Session, World, fragment_request},
@@ -246,21 +246,20 @@ impl PlanLook {
 
 /// The things that a plan names and the machine lacks.
 pub(super) fn facts(a: &Attempting, outcome: &Outcome) -> PlanFacts {
-    PlanLook::of(a).facts(fragment::questions(outcome))
+    PlanLook::of(a).facts(fragment::proposed(outcome).questions)
 }
 
 /// Faults of a plan that the core cannot see.
 pub(super) fn shell_faults(outcome: &Outcome, has_worker: bool) -> Vec<(String, String)> {
-    let without = if has_worker { Vec::new() } else { fragment::without_action(outcome) };
-    unseen(&fragment::patterns(outcome), without)
+    unseen(fragment::proposed(outcome), has_worker)
 }
 
-fn unseen(patterns: &[Pattern], without_action: Vec<String>) -> Vec<(String, String)> {
-    let patterns = store::pattern_faults(patterns).into_iter();
+fn unseen(proposed: ProposedParts, has_worker: bool) -> Vec<(String, String)> {
+    let patterns = store::pattern_faults(&proposed.patterns).into_iter();
     let patterns = patterns.map(|fault| (fault.pointer, fault.message));
     let what = "it has no `action`, and there is no worker to do it";
-    let nobody = without_action.into_iter().map(|at| (at, what.to_owned()));
-    patterns.chain(nobody).collect()
+    let nobody = proposed.without_action.into_iter().filter(|_| !has_worker);
+    patterns.chain(nobody.map(|at| (at, what.to_owned()))).collect()
 }
 
 /// A refiner's change beside the plan that it changes, and the place in which it would be carried out.
@@ -277,16 +276,11 @@ impl DeltaLook {
     }
 
     pub(super) fn facts(&self, answer: &Node) -> PlanFacts {
-        self.place.facts(delta::questions(self.request(), answer))
+        self.place.facts(delta::proposed(self.request(), answer).questions)
     }
 
     pub(super) fn shell_faults(&self, answer: &Node) -> Vec<(String, String)> {
-        let without = if self.has_worker {
-            Vec::new()
-        } else {
-            delta::without_action(self.request(), answer)
-        };
-        unseen(&delta::patterns(self.request(), answer), without)
+        unseen(delta::proposed(self.request(), answer), self.has_worker)
     }
 
     /// # Errors
