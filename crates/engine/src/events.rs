@@ -18,7 +18,7 @@ use descent_core::{
     id::{RunId, Serial, UnixMillis},
     world::World,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use descent_store::StatePlace;
 use descent_system::{
@@ -71,25 +71,20 @@ impl<'a> EventLine<'a> {
 }
 
 /// An event as it was read back.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct HappenedEvent {
     /// The line as it stands.
+    #[serde(skip)]
     pub line: String,
     pub at: String,
+    #[serde(flatten)]
     pub event: Event,
 }
 
 impl HappenedEvent {
     /// `None` for a line that is no event.
     fn read(line: &str) -> Option<Self> {
-        let mut value: serde_json::Value = serde_json::from_str(line).ok()?;
-        let keys = value.as_object_mut()?;
-        let mut take = |key: &str| keys.shift_remove(key)?.as_str().map(str::to_owned);
-        let at = take("at")?;
-        for key in ["left", "schema", "serial"] {
-            keys.shift_remove(key);
-        }
-        Some(Self { line: line.to_owned(), at, event: serde_json::from_value(value).ok()? })
+        Some(Self { line: line.to_owned(), ..serde_json::from_str(line).ok()? })
     }
 }
 

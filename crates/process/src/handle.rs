@@ -124,9 +124,9 @@ impl Drop for JobHandle {
 }
 
 fn end(processes: &JobProcesses, leaf: Option<&Leaf>) {
-    leaf.map(Leaf::kill);
+    leaf.into_iter().for_each(Leaf::kill);
     processes.end();
-    leaf.map(Leaf::end);
+    leaf.into_iter().for_each(Leaf::end);
 }
 
 fn end_of_status(status: io::Result<ExitStatus>) -> JobEnd {

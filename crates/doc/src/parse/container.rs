@@ -269,7 +269,7 @@ impl Parser<'_> {
     }
 }
 
-/// The members whose key stands before already, each behind the first of that key.
+/// The members whose key occurs before, each behind the first of that key.
 pub fn duplicates(members: &[Member]) -> Vec<(&Member, &Member)> {
     let mut order: Vec<&Member> = members.iter().collect();
     order.sort_by(|a, b| a.key.cmp(&b.key));

@@ -48,7 +48,7 @@ impl Finding {
 }
 
 impl Health {
-    /// A finding that is not well. Where nobody can mend it, `mend` is empty.
+    /// A finding that is not well; without a remedy the last is empty.
     fn of(
         self,
         name: impl Into<Cow<'static, str>>,

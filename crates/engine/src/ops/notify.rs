@@ -164,7 +164,7 @@ pub(crate) struct WaitNotices {
     place: StatePlace,
     run: RunId,
     clock: Arc<dyn Clock>,
-    /// The present wait, and since when, until it is told.
+    /// The present wait, and since when, until it is announced.
     present: Option<(WaitsFor, Option<Stopwatch>)>,
     /// Since a wait was told.
     told: Option<Stopwatch>,

@@ -275,7 +275,7 @@ pub fn question_of_state(store: &mut Store) -> Result<TrustQuestion, Failure> {
     Ok(TrustQuestion::of_state(store, &loaded, Some(&config), why, &records))
 }
 
-/// The question about a plan, as it is named by a person who stands in `dir`, unless it is the state file that was found.
+/// The question about a plan, as it is named by a person in `dir`, unless it is the state file that was found.
 pub fn question_of_plan(
     dir: &Path,
     path: &Path,
