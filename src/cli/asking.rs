@@ -19,10 +19,7 @@ use super::{
     live::LiveArea,
 };
 use crate::render::{self, Line, Meaning, Out, Page};
-use descent_engine::ops::{
-    aligner::{ANSWER_MAX, Aligner, AlignerQuestion, AligningTask},
-    outside::OutsideAnswer,
-};
+use descent_engine::ops::aligner::{ANSWER_MAX, Aligner, AlignerQuestion, AligningTask};
 use descent_system::{failure::Failure, phrase, signal::Signal};
 
 /// Columns of a question.
@@ -54,7 +51,7 @@ pub(super) fn hold<T: 'static>(
     aligner: &Aligner<'_>,
     question: &AlignerQuestion<'_, T>,
 ) -> Result<DialogueEnd<T>, Failure> {
-    let who = format!("the aligner `{}`", aligner.agent.name);
+    let who = format!("the aligner `{}`", aligner.asked.agent.name);
     let ask = |answers: &[Clarification], before: Option<&Node>| {
         let what = match (question.task, before) {
             (AligningTask::Agreement, None) => "an agreement",
@@ -68,13 +65,9 @@ pub(super) fn hold<T: 'static>(
         used(context, &who, &aligner.used());
         let why = match ended {
             SkippableOutcome::Signal(signal) => return Ok(SkippableOutcome::Signal(signal)),
-            SkippableOutcome::Done(OutsideAnswer::Value(proposed)) => {
-                return Ok(SkippableOutcome::Done(proposed));
-            }
-            SkippableOutcome::Done(OutsideAnswer::None(why)) => why,
-            SkippableOutcome::Stopped | SkippableOutcome::Done(OutsideAnswer::Cancelled) => {
-                "it was ended".to_owned()
-            }
+            SkippableOutcome::Done(Ok(proposed)) => return Ok(SkippableOutcome::Done(proposed)),
+            SkippableOutcome::Done(Err(why)) => why,
+            SkippableOutcome::Stopped => "it was ended".to_owned(),
         };
         let why = phrase::visible(&phrase::line(&why));
         context.out.say(&format!("no proposal of {who}: {why}"));
@@ -85,7 +78,7 @@ pub(super) fn hold<T: 'static>(
         SkippableOutcome::Stopped => return Ok(DialogueEnd::Nothing),
         SkippableOutcome::Signal(signal) => return Ok(DialogueEnd::Signal(signal)),
     };
-    let name = aligner.agent.name.as_str();
+    let name = aligner.asked.agent.name.as_str();
     let Some(answers) = answers(context.out, name, &first.questions) else {
         return Ok(DialogueEnd::Left);
     };

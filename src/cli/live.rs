@@ -16,7 +16,7 @@ use descent_core::id::UnixMillis;
 
 use super::{Context, Line, Meaning, clock, phrase, render};
 use crate::render::area;
-use descent_engine::{heartbeat::work::WorkShared, ops::evaluate::CheckStart};
+use descent_engine::{heartbeat::LoopBoard, ops::evaluate::CheckStart};
 
 /// It is drawn again so often: the seconds shown go on, and news wait no longer.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -36,14 +36,14 @@ pub(super) struct LiveArea {
 enum Shows {
     Nothing,
     /// The work of a loop.
-    Work(Arc<WorkShared>),
+    Work(Arc<LoopBoard>),
     /// One check outside of a run, or a question to an agent, and its start.
     Check(String, UnixMillis),
 }
 
 impl LiveArea {
     /// Draws what a loop does.
-    pub(super) fn of_loop(context: &Context, work: Arc<WorkShared>) -> Self {
+    pub(super) fn of_loop(context: &Context, work: Arc<LoopBoard>) -> Self {
         Self::start(context, Shows::Work(work))
     }
 

@@ -19,7 +19,7 @@ use descent_engine::{
     events::EventLine,
     ops::{
         Client,
-        trust::{self, TrustQuestion, TrustTarget},
+        trust::{self, TrustQuestion},
     },
 };
 
@@ -40,21 +40,16 @@ pub struct TrustArgs {
 }
 
 pub(super) fn trust(context: &Context, flags: &TrustArgs) -> Result<End, Failure> {
-    let top;
-    let mut store;
+    let mut store = None;
     let found = if flags.worker { None } else { context.not_agreed()? };
     let is_found = found.is_some() && flags.plan.is_none();
-    let mut target = if let Some(path) = flags.plan.as_ref().or(found.as_ref()) {
-        top = context.top()?;
-        TrustTarget::Plan { dir: &context.dir, path, top: &top, is_found }
+    let subject = if let Some(path) = flags.plan.as_ref().or(found.as_ref()) {
+        trust::question_of_plan(&context.dir, path, &context.top()?, is_found)?
     } else if flags.worker {
-        top = context.top()?;
-        TrustTarget::Worker { top: &top }
+        trust::question_of_worker(&context.top()?)?
     } else {
-        store = context.store()?;
-        TrustTarget::State(&mut store)
+        trust::question_of_state(store.insert(context.store()?))?
     };
-    let subject = trust::question(&mut target)?;
     let hash = subject.carried.digest();
     if let Some(text) = &flags.hash {
         hold_to(&subject, text, &hash)?;
@@ -75,7 +70,7 @@ pub(super) fn trust(context: &Context, flags: &TrustArgs) -> Result<End, Failure
             return Err(nothing_allowed(&subject));
         }
     }
-    trust::allow(&context.client(None), target, &subject)?;
+    trust::allow(&context.client(None), store.as_mut(), &subject)?;
     report(context, &subject, "allowed");
     Ok(End::Code(0))
 }

@@ -474,7 +474,7 @@ fn phase(plan: &PlanningStep, fragment: &Fragment, index: &BTreeMap<AtomId, Ix>)
 }
 
 /// An action is known; only an agent's task is probed.
-fn is_unknown(atom: &Atom) -> bool {
+pub fn is_unknown(atom: &Atom) -> bool {
     match &atom.body {
         Body::Task(task) => task.unknown && task.spec.action.is_none(),
         Body::Any { unknown, .. } => *unknown,

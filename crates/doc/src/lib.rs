@@ -35,7 +35,7 @@ pub mod prelude {
 
 use prelude::*;
 
-pub use parse::{fits_double, is_number, parse, parse_bytes, parse_bytes_as, readable};
+pub use parse::{duplicates, fits_double, is_number, parse, parse_bytes, parse_bytes_as, readable};
 pub use suggest::{did_you_mean, slip_of, suggest};
 pub use write::{
     INDENT, canonical, new_line, write, write_compact, write_filled, write_key, write_quoted,
@@ -151,6 +151,13 @@ pub struct Parsed {
     pub faults: Vec<Fault>,
 }
 
+impl Parsed {
+    /// A text of which nothing can be read.
+    pub fn refused(fault: Fault) -> Self {
+        Self { node: None, faults: Vec::from([fault]) }
+    }
+}
+
 impl PartialEq for Node {
     fn eq(&self, other: &Self) -> bool {
         self.value == other.value
@@ -217,33 +224,27 @@ impl Node {
 
     /// The same without a person's remarks, which decide nothing.
     pub fn without_notes(mut self) -> Self {
+        self.drop_notes();
+        self
+    }
+
+    fn drop_notes(&mut self) {
         match &mut self.value {
             Value::Object(members) => {
                 members.retain(|member| member.key != "notes");
-                for member in members {
-                    member.node =
-                        core::mem::replace(&mut member.node, Self::null()).without_notes();
-                }
+                members.iter_mut().for_each(|member| member.node.drop_notes());
             }
-            Value::Array(items) => {
-                for item in items {
-                    *item = core::mem::replace(item, Self::null()).without_notes();
-                }
-            }
+            Value::Array(items) => items.iter_mut().for_each(Node::drop_notes),
             Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
         }
-        self
     }
 
     /// The values in it, itself among them: what [`Limits::nodes`] counts.
     pub fn count(&self) -> usize {
-        match &self.value {
-            Value::Array(items) => 1 + items.iter().map(Node::count).sum::<usize>(),
-            Value::Object(members) => {
-                let inner = members.iter().map(|member| member.node.count());
-                1 + inner.sum::<usize>()
-            }
-            _ => 1,
+        1 + match &self.value {
+            Value::Array(items) => items.iter().map(Node::count).sum(),
+            Value::Object(members) => members.iter().map(|member| member.node.count()).sum(),
+            _ => 0,
         }
     }
 

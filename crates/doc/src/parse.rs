@@ -15,6 +15,7 @@ use core::ops::Range;
 
 use super::{Fault, Limits, Node, Parsed, Places, Span, Value, pointer_push};
 
+pub use container::duplicates;
 pub use string::{fits_double, is_number};
 
 const FAULTS_MAX: usize = 100;
@@ -178,13 +179,8 @@ impl<'t> Parser<'t> {
 }
 
 fn too_large(bytes: usize, most: usize) -> Fault {
-    Fault {
-        span: Span::default(),
-        pointer: String::new(),
-        rule: "too-large",
-        message: format!("the text has {bytes} bytes, more than the {most} allowed"),
-        hint: None,
-    }
+    let message = format!("the text has {bytes} bytes, more than the {most} allowed");
+    Fault::at("too-large", "", message, None)
 }
 
 fn clipped(key: &str) -> &str {
@@ -313,16 +309,12 @@ pub fn parse_bytes_as(
     limits: &Limits,
     read: impl FnOnce(&str, &Limits) -> Parsed,
 ) -> Parsed {
-    let refused = if bytes.len() > limits.bytes {
-        Some(too_large(bytes.len(), limits.bytes))
-    } else if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
+    if bytes.len() > limits.bytes {
+        return Parsed::refused(too_large(bytes.len(), limits.bytes));
+    }
+    if bytes.starts_with(&[0xff, 0xfe]) || bytes.starts_with(&[0xfe, 0xff]) {
         let message = "the file is UTF-16, not UTF-8".into();
-        Some(not_utf8(Span::new(0, 2), message))
-    } else {
-        None
-    };
-    if let Some(fault) = refused {
-        return Parsed { node: None, faults: vec![fault] };
+        return Parsed::refused(not_utf8(Span::new(0, 2), message));
     }
     match readable(bytes) {
         Cow::Borrowed(text) => read(text, limits),
@@ -384,13 +376,7 @@ fn bad_runs(bytes: &[u8]) -> Vec<(usize, usize)> {
 }
 
 fn not_utf8(span: Span, message: String) -> Fault {
-    Fault {
-        span,
-        pointer: String::new(),
-        rule: "invalid-utf-8",
-        message,
-        hint: Some("save the file as UTF-8".into()),
-    }
+    Fault { span, ..Fault::at("invalid-utf-8", "", message, Some("save the file as UTF-8")) }
 }
 
 /// The innermost value around an offset.

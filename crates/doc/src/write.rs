@@ -3,6 +3,8 @@
 //! Invariant: reading what was written gives an equal tree; the same tree gives the same bytes.
 //! Not here: the file's final newline, the order of records (`state::encode`).
 
+use core::fmt;
+
 use crate::prelude::*;
 use serde::ser::{Serialize, SerializeMap, Serializer};
 
@@ -10,27 +12,28 @@ use super::{Member, Node, Value};
 
 /// Two-space indent, LF, one member or element per line, no final newline.
 pub fn write(node: &Node) -> String {
-    let mut out = String::new();
-    write_parts(node, Flow::Lines(0), &mut out);
-    out
+    written(node, Flow::Lines(0))
 }
 
 /// One line without spaces, keys in their order.
 pub fn write_compact(node: &Node) -> String {
-    let mut out = String::new();
-    write_parts(node, Flow::Compact, &mut out);
-    out
+    written(node, Flow::Compact)
 }
 
 /// One line, with a blank after each comma and colon.
 pub fn write_side_by_side(node: &Node, out: &mut String) {
-    write_parts(node, Flow::Spaced, out);
+    // A text takes all that is written.
+    let _ = write_parts(node, Flow::Spaced, out);
 }
 
 /// One line without spaces, keys sorted by their bytes: the text of a digest.
 pub fn canonical(node: &Node) -> String {
+    written(node, Flow::Sorted)
+}
+
+fn written(node: &Node, flow: Flow) -> String {
     let mut out = String::new();
-    write_parts(node, Flow::Sorted, &mut out);
+    let _ = write_parts(node, flow, &mut out);
     out
 }
 
@@ -52,91 +55,95 @@ impl Flow {
     }
 
     /// Writes what stands before a part.
-    fn part(self, index: usize, out: &mut String) {
-        out.push_str(if index > 0 { "," } else { "" });
+    fn part(self, index: usize, out: &mut impl fmt::Write) -> fmt::Result {
+        out.write_str(if index > 0 { "," } else { "" })?;
         match self {
-            Self::Lines(level) => new_line((level + 1) * INDENT, out),
-            Self::Spaced if index > 0 => out.push(' '),
-            _ => {}
+            Self::Lines(level) => break_line((level + 1) * INDENT, out),
+            Self::Spaced if index > 0 => out.write_char(' '),
+            _ => Ok(()),
         }
     }
 
     /// Writes what stands behind so many parts.
-    fn end(self, parts: usize, out: &mut String) {
-        if let Self::Lines(level) = self
-            && parts > 0
-        {
-            new_line(level * INDENT, out);
+    fn end(self, parts: usize, out: &mut impl fmt::Write) -> fmt::Result {
+        match self {
+            Self::Lines(level) if parts > 0 => break_line(level * INDENT, out),
+            _ => Ok(()),
         }
     }
 }
 
-fn write_parts(node: &Node, flow: Flow, out: &mut String) {
+fn write_parts(node: &Node, flow: Flow, out: &mut impl fmt::Write) -> fmt::Result {
     match &node.value {
-        Value::Null => out.push_str("null"),
-        Value::Bool(true) => out.push_str("true"),
-        Value::Bool(false) => out.push_str("false"),
-        Value::Number(raw) => out.push_str(raw),
-        Value::String(text) => write_quoted(text, out),
+        Value::Null => out.write_str("null"),
+        Value::Bool(true) => out.write_str("true"),
+        Value::Bool(false) => out.write_str("false"),
+        Value::Number(raw) => out.write_str(raw),
+        Value::String(text) => quote(text, out),
         Value::Array(items) => {
-            out.push('[');
+            out.write_char('[')?;
             for (index, item) in items.iter().enumerate() {
-                flow.part(index, out);
-                write_parts(item, flow.inner(), out);
+                flow.part(index, out)?;
+                write_parts(item, flow.inner(), out)?;
             }
-            flow.end(items.len(), out);
-            out.push(']');
+            flow.end(items.len(), out)?;
+            out.write_char(']')
         }
         Value::Object(members) => {
-            let mut sorted: Vec<&Member> = members.iter().collect();
+            let mut sorted: Vec<&Member> = Vec::new();
             if flow == Flow::Sorted {
+                sorted.extend(members);
                 sorted.sort_by(|a, b| a.key.cmp(&b.key));
             }
-            out.push('{');
-            for (index, member) in sorted.into_iter().enumerate() {
-                flow.part(index, out);
-                write_quoted(&member.key, out);
-                let is_compact = matches!(flow, Flow::Compact | Flow::Sorted);
-                out.push_str(if is_compact { ":" } else { ": " });
-                write_parts(&member.node, flow.inner(), out);
+            out.write_char('{')?;
+            for (index, member) in members.iter().enumerate() {
+                let member = sorted.get(index).copied().unwrap_or(member);
+                flow.part(index, out)?;
+                write_member(member, flow, out)?;
             }
-            flow.end(members.len(), out);
-            out.push('}');
+            flow.end(members.len(), out)?;
+            out.write_char('}')
         }
     }
+}
+
+fn write_member(member: &Member, flow: Flow, out: &mut impl fmt::Write) -> fmt::Result {
+    quote(&member.key, out)?;
+    let is_compact = matches!(flow, Flow::Compact | Flow::Sorted);
+    out.write_str(if is_compact { ":" } else { ": " })?;
+    write_parts(&member.node, flow.inner(), out)
 }
 
 /// Escapes only what JSON requires.
 pub fn write_quoted(text: &str, out: &mut String) {
-    out.push('"');
+    let _ = quote(text, out);
+}
+
+fn quote(text: &str, out: &mut impl fmt::Write) -> fmt::Result {
+    out.write_char('"')?;
     let mut plain = 0;
     for (at, byte) in text.bytes().enumerate() {
         if byte >= 0x20 && byte != b'"' && byte != b'\\' {
             continue;
         }
-        out.push_str(&text[plain..at]);
+        out.write_str(&text[plain..at])?;
         plain = at + 1;
-        write_escape(byte, out);
+        write_escape(byte, out)?;
     }
-    out.push_str(&text[plain..]);
-    out.push('"');
+    out.write_str(&text[plain..])?;
+    out.write_char('"')
 }
 
-fn write_escape(byte: u8, out: &mut String) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
+fn write_escape(byte: u8, out: &mut impl fmt::Write) -> fmt::Result {
     match byte {
-        b'"' => out.push_str("\\\""),
-        b'\\' => out.push_str("\\\\"),
-        0x08 => out.push_str("\\b"),
-        0x0c => out.push_str("\\f"),
-        b'\n' => out.push_str("\\n"),
-        b'\r' => out.push_str("\\r"),
-        b'\t' => out.push_str("\\t"),
-        other => {
-            out.push_str("\\u00");
-            out.push(char::from(HEX[usize::from(other >> 4)]));
-            out.push(char::from(HEX[usize::from(other & 15)]));
-        }
+        b'"' => out.write_str("\\\""),
+        b'\\' => out.write_str("\\\\"),
+        0x08 => out.write_str("\\b"),
+        0x0c => out.write_str("\\f"),
+        b'\n' => out.write_str("\\n"),
+        b'\r' => out.write_str("\\r"),
+        b'\t' => out.write_str("\\t"),
+        other => write!(out, "\\u{other:04x}"),
     }
 }
 
@@ -205,7 +212,7 @@ pub const INDENT: usize = 2;
 pub fn write_filled(node: &Node, indent: usize, tail: usize, out: &mut String) {
     let room = COLUMNS_MAX.saturating_sub(column(out) + tail);
     match &node.value {
-        Value::Array(items) if !items.is_empty() && width(node, room).is_none() => {
+        Value::Array(items) if !items.is_empty() && !fits_in(node, room) => {
             out.push('[');
             for (index, item) in items.iter().enumerate() {
                 part(index, out);
@@ -214,13 +221,13 @@ pub fn write_filled(node: &Node, indent: usize, tail: usize, out: &mut String) {
             }
             out.push(']');
         }
-        Value::Object(members) if !members.is_empty() && width(node, room).is_none() => {
+        Value::Object(members) if !members.is_empty() && !fits_in(node, room) => {
             out.push('{');
             for (index, member) in members.iter().enumerate() {
                 part(index, out);
                 let tail = tail_of(index, members.len(), tail);
                 let room = COLUMNS_MAX.saturating_sub(column(out) + 1 + tail);
-                let fits = member_width(&member.key, &member.node, room).is_some();
+                let fits = fits(room, |out| write_member(member, Flow::Spaced, out));
                 let inner = if index > 0 && !fits { indent + INDENT } else { indent };
                 match (index, fits) {
                     (0, _) => {}
@@ -246,8 +253,12 @@ pub fn write_key(key: &str, out: &mut String) {
 }
 
 pub fn new_line(indent: usize, out: &mut String) {
-    out.push('\n');
-    out.extend(core::iter::repeat_n(' ', indent));
+    let _ = break_line(indent, out);
+}
+
+fn break_line(indent: usize, out: &mut impl fmt::Write) -> fmt::Result {
+    out.write_char('\n')?;
+    (0..indent).try_for_each(|_| out.write_char(' '))
 }
 
 fn part(index: usize, out: &mut String) {
@@ -258,7 +269,7 @@ fn part(index: usize, out: &mut String) {
 
 /// A value of free form that would take many lines.
 fn is_long_free(key: &str, node: &Node) -> bool {
-    key == FREE && width(node, FREE_BYTES_MAX).is_none()
+    key == FREE && !fits_in(node, FREE_BYTES_MAX)
 }
 
 /// Characters behind an item on its last line: a comma, or the closing bracket and all behind it.
@@ -273,47 +284,26 @@ fn column(out: &str) -> usize {
     if line.len() > 4 * COLUMNS_MAX { COLUMNS_MAX } else { line.chars().count() }
 }
 
-fn member_width(key: &str, node: &Node, room: usize) -> Option<usize> {
-    let key = quoted_width(key) + 2;
-    Some(key + width(node, room.checked_sub(key)?)?)
+/// Whether a value on one line has no more than so many characters.
+fn fits_in(node: &Node, room: usize) -> bool {
+    fits(room, |out| write_parts(node, Flow::Spaced, out))
 }
 
-/// Characters of a value on one line; `None` where they are more than `room`.
-fn width(node: &Node, room: usize) -> Option<usize> {
-    let mut used = 0;
-    let mut add = |more: usize| {
-        used += more;
-        room.checked_sub(used)
-    };
-    match &node.value {
-        Value::Array(items) => {
-            let mut left = add(2)?;
-            for (index, item) in items.iter().enumerate() {
-                let between = if index > 0 { 2 } else { 0 };
-                let inner = width(item, left.checked_sub(between)?)?;
-                left = add(between + inner)?;
-            }
-        }
-        Value::Object(members) => {
-            let mut left = add(2)?;
-            for (index, member) in members.iter().enumerate() {
-                let between = if index > 0 { 2 } else { 0 };
-                let inner = member_width(&member.key, &member.node, left.checked_sub(between)?)?;
-                left = add(between + inner)?;
-            }
-        }
+fn fits(room: usize, write: impl FnOnce(&mut Room) -> fmt::Result) -> bool {
+    write(&mut Room { left: room }).is_ok()
+}
+
+/// Takes so many characters and keeps none; then it is full.
+struct Room {
+    left: usize,
+}
+
+impl fmt::Write for Room {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
         // A character has four bytes at most.
-        Value::String(text) if text.len() / 4 > room => return None,
-        Value::String(text) => drop(add(quoted_width(text))?),
-        Value::Number(raw) => drop(add(raw.len())?),
-        Value::Null | Value::Bool(true) => drop(add(4)?),
-        Value::Bool(false) => drop(add(5)?),
+        let is_long = text.len() / 4 > self.left;
+        let left = if is_long { None } else { self.left.checked_sub(text.chars().count()) };
+        self.left = left.ok_or(fmt::Error)?;
+        Ok(())
     }
-    Some(used)
-}
-
-fn quoted_width(text: &str) -> usize {
-    let mut quoted = String::new();
-    write_quoted(text, &mut quoted);
-    quoted.chars().count()
 }

@@ -52,7 +52,7 @@ pub use executor::{
 pub(crate) use resume::{end_leftovers, slot_of};
 pub(crate) use together::Observer;
 pub use watch::Watch;
-pub(crate) use work::{CheckTree, PrepareContext, ReadyCheckout, prepare_checkout};
+pub(crate) use work::{CheckSetting, CheckTree, ReadyCheckout};
 pub use work::{PromptRequest, ToldPrompt};
 
 /// How many attempts this loop makes in parallel at most, whatever `max_parallel_agents` says.
@@ -340,7 +340,7 @@ impl Loop<'_> {
         self.running.remove(&done.key);
         self.host.executor.notes().iter().for_each(|note| (self.observer.on_note)(note));
         if let Some(event) = done.result? {
-            self.has_worked();
+            self.is_there(WaitsFor::Repository);
             self.pending.push_back(event);
         }
         Ok(())
@@ -383,7 +383,7 @@ impl Loop<'_> {
                     self.loaded = loaded;
                     // A stamp taken now might be of another's file; this one is of ours.
                     self.watch_stamp = self.host.store.published();
-                    self.has_written();
+                    self.is_there(WaitsFor::Disk);
                     self.arrive(next);
                     for event in inputs.drain(..taken) {
                         self.record(lap.observation(event));

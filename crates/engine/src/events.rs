@@ -5,6 +5,7 @@
 //! no error of the run. A run keeps its newest 16 MiB of each, a state its newest 20 runs.
 
 use std::{
+    collections::BTreeMap,
     fs::File,
     io::{self, Read, Seek, SeekFrom, Write},
     os::unix::fs::MetadataExt,
@@ -17,7 +18,7 @@ use descent_core::{
     id::{RunId, Serial, UnixMillis},
     world::World,
 };
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use descent_store::StatePlace;
 use descent_system::{
@@ -70,33 +71,28 @@ impl<'a> EventLine<'a> {
 }
 
 /// An event as it was read back.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Deserialize)]
 pub struct HappenedEvent {
     /// The line as it stands.
+    #[serde(skip)]
     pub line: String,
     pub at: String,
+    #[serde(flatten)]
     pub event: Event,
 }
 
 impl HappenedEvent {
     /// `None` for a line that is no event.
     fn read(line: &str) -> Option<Self> {
-        let mut value: serde_json::Value = serde_json::from_str(line).ok()?;
-        let keys = value.as_object_mut()?;
-        let mut take = |key: &str| keys.shift_remove(key)?.as_str().map(str::to_owned);
-        let at = take("at")?;
-        for key in ["left", "schema", "serial"] {
-            keys.shift_remove(key);
-        }
-        Some(Self { line: line.to_owned(), at, event: serde_json::from_value(value).ok()? })
+        Some(Self { line: line.to_owned(), ..serde_json::from_str(line).ok()? })
     }
 }
 
 const END: &str = ".ndjson";
 /// The directory of the events, beside the state.
-const EVENTS: &str = "events";
-/// The same of inputs.
-const INPUTS: &str = "inputs";
+pub(crate) const EVENTS: &str = "events";
+/// The same of the inputs of the loop.
+pub(crate) const INPUTS: &str = "inputs";
 
 /// Writes the lines of one run of one kind.
 #[derive(Debug)]
@@ -120,17 +116,14 @@ impl Drop for RunLog {
 }
 
 impl RunLog {
-    /// The caller holds the lease.
-    pub(crate) fn of_events(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
-        Self::start(place.dir.join(EVENTS), run, clock)
-    }
-
-    /// The same for the inputs of the loop.
-    pub(crate) fn of_inputs(place: &StatePlace, run: &RunId, clock: Arc<dyn Clock>) -> Self {
-        Self::start(place.dir.join(INPUTS), run, clock)
-    }
-
-    fn start(dir: PathBuf, run: &RunId, clock: Arc<dyn Clock>) -> Self {
+    /// The lines of that kind. The caller holds the lease.
+    pub(crate) fn start(
+        place: &StatePlace,
+        kind: &str,
+        run: &RunId,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        let dir = place.dir.join(kind);
         if files::make_dir(&dir).is_ok() {
             forget_older(&dir, END);
         }
@@ -155,10 +148,13 @@ impl RunLog {
     /// The same for a line that nobody waits for: it costs no call of its own.
     pub(crate) fn append_in_time(&mut self, line: &impl Serialize) {
         self.held += &(phrase::json_text(line) + "\n");
-        let is_recent = |looked: &Stopwatch| looked.passed_ms() < LOOK_EVERY_MS;
-        if self.held.len() > HELD_BYTES_MAX || !self.looked.as_ref().is_some_and(is_recent) {
+        if self.held.len() > HELD_BYTES_MAX || !self.has_looked() {
             self.flush();
         }
+    }
+
+    fn has_looked(&self) -> bool {
+        self.looked.as_ref().is_some_and(|looked| looked.passed_ms() < LOOK_EVERY_MS)
     }
 
     fn flush(&mut self) {
@@ -197,8 +193,7 @@ impl RunLog {
     /// Looks once in a while whether there is room. A directory or a file that was deleted is made anew; a link in the
     /// place of the directory is not followed.
     fn look(&mut self, newest: &Path) -> io::Result<()> {
-        let is_recent = |looked: &Stopwatch| looked.passed_ms() < LOOK_EVERY_MS;
-        if self.looked.as_ref().is_some_and(is_recent) {
+        if self.has_looked() {
             return Ok(());
         }
         let free = space::free_space(&self.dir);
@@ -227,29 +222,25 @@ fn older(dir: &Path, run: &str) -> PathBuf {
 
 /// Makes room for the files of one more run. Ids of runs sort by time, so the first names are the oldest runs.
 pub(crate) fn forget_older(dir: &Path, end: &str) {
-    let mut names: Vec<(String, PathBuf)> = files::entries(dir)
-        .into_iter()
-        .filter_map(|path| {
-            let name = path.file_name()?.to_str()?.strip_suffix(end)?;
+    let mut runs: BTreeMap<String, Vec<PathBuf>> = BTreeMap::new();
+    for path in files::entries(dir) {
+        let name = path.file_name().and_then(|name| name.to_str()?.strip_suffix(end));
+        if let Some(name) = name {
             let run = name.strip_suffix(".0").unwrap_or(name).to_owned();
-            Some((run, path))
-        })
-        .collect();
-    names.sort();
-    let mut runs: Vec<String> = names.iter().map(|(run, _)| run.clone()).collect();
-    runs.dedup();
+            runs.entry(run).or_default().push(path);
+        }
+    }
     // The run that begins adds one.
     let over = (runs.len() + 1).saturating_sub(RUNS_MAX);
-    for (run, path) in &names {
-        if runs.iter().take(over).any(|old| old == run) {
-            let _ = files::remove_file(path);
-        }
+    for path in runs.into_values().take(over).flatten() {
+        let _ = files::remove_file(&path);
     }
 }
 
 /// Follows the events of one run, from the first that are kept.
 #[derive(Debug)]
 pub(crate) struct EventReader {
+    pub run: String,
     path: PathBuf,
     /// The file that was read last, and how far.
     seen: (u64, u64),
@@ -259,7 +250,8 @@ pub(crate) struct EventReader {
 
 impl EventReader {
     pub fn of(place: &StatePlace, run: &str) -> Self {
-        Self { path: newest(&place.dir.join(EVENTS), run), seen: (0, 0), half: Vec::new() }
+        let path = newest(&place.dir.join(EVENTS), run);
+        Self { run: run.to_owned(), path, seen: (0, 0), half: Vec::new() }
     }
 
     /// The events that were added since the last look. A file that was replaced is read anew.

@@ -58,9 +58,10 @@ use descent_system::{
 };
 use descent_workspace::cache_dir;
 
+pub use crate::driver::adopt::CommitReport;
 pub use current::{
-    ChangeError, CommitReport, SeenState, adopt_edit, bound_of_start, commit_change, current,
-    keep_superseded, next, ready, seen, surroundings, warnings, with_usage_counted,
+    ChangeError, SeenState, adopt_edit, bound_of_start, commit_change, current, keep_superseded,
+    next, ready, seen, surroundings, warnings, with_usage_counted,
 };
 
 /// The starter of an operation: a command, or another program.

@@ -9,6 +9,7 @@ mod targets;
 mod tests;
 
 use std::{
+    cell::OnceCell,
     collections::VecDeque,
     path::{Path, PathBuf},
 };
@@ -128,7 +129,7 @@ pub fn survey(project: &Path, is_ignored: &dyn Fn(&str) -> bool) -> Survey {
     }
     checks.truncate(CHECKS_MAX);
     let judges = JUDGES.iter().filter(|(glob, _)| is_any(&reader, glob));
-    let is_left_out = |path: &&&str| reader.exists(path) && is_ignored(path);
+    let is_left_out = |path: &&&str| reader.inside(path).is_some() && is_ignored(path);
     let installed = INSTALLED_BY.iter().filter(|(lock, _)| reader.is_file(lock));
     Survey {
         checks,
@@ -201,12 +202,12 @@ const NOT_WALKED: &[&str] =
 #[derive(Debug)]
 struct Reader {
     root: PathBuf,
+    files: OnceCell<Vec<String>>,
 }
 
 impl Reader {
     fn open(project: &Path) -> Option<Self> {
-        let root = project.canonicalize().ok()?;
-        Some(Self { root })
+        Some(Self { root: project.canonicalize().ok()?, files: OnceCell::new() })
     }
 
     /// The real place of a path, if that is in the project.
@@ -222,10 +223,6 @@ impl Reader {
 
     fn is_file(&self, path: &str) -> bool {
         self.inside(path).is_some_and(|path| path.is_file())
-    }
-
-    fn exists(&self, path: &str) -> bool {
-        self.inside(path).is_some()
     }
 
     fn is_dir(&self, path: &str) -> bool {
@@ -247,45 +244,36 @@ impl Reader {
 
     /// Whether a file of the project, not too deep, has such a name.
     fn any_file(&self, fits: impl Fn(&str) -> bool) -> bool {
-        let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
-        let fits = |path: &str| name(path).is_some_and(|name| fits(&name));
-        !self.walk(|path| !fits(path))
+        self.files().iter().any(|path| path.rsplit('/').next().is_some_and(&fits))
     }
 
     /// The paths of files that are not too deep, those at the top first.
-    fn files(&self, files_max: usize) -> Vec<String> {
-        let mut files = Vec::new();
-        self.walk(|path| {
-            files.push(path.to_owned());
-            files.len() < files_max
-        });
-        files
+    fn files(&self) -> &[String] {
+        self.files.get_or_init(|| self.walk())
     }
 
-    /// Visits files until one says no; false then.
-    fn walk(&self, mut goes_on: impl FnMut(&str) -> bool) -> bool {
+    fn walk(&self) -> Vec<String> {
+        let (mut files, mut seen) = (Vec::new(), 0);
         let mut todo = VecDeque::from([(String::new(), 0)]);
-        let mut seen = 0;
         while let Some((dir, depth)) = todo.pop_front() {
             for name in self.names(if dir.is_empty() { "." } else { &dir }) {
                 seen += 1;
                 if seen > WALK_NAMES_MAX {
-                    return true;
+                    return files;
                 }
                 let path = if dir.is_empty() { name.clone() } else { format!("{dir}/{name}") };
                 let Ok(meta) = self.root.join(&path).symlink_metadata() else {
                     continue;
                 };
-                if meta.is_file() && !goes_on(&path) {
-                    return false;
-                }
                 let is_walked = !name.starts_with('.') && !NOT_WALKED.contains(&name.as_str());
-                if meta.is_dir() && depth < DEPTH_MAX && is_walked {
+                if meta.is_file() {
+                    files.push(path);
+                } else if meta.is_dir() && depth < DEPTH_MAX && is_walked {
                     todo.push_back((path, depth + 1));
                 }
             }
         }
-        true
+        files
     }
 }
 
@@ -327,7 +315,7 @@ pub fn words(project: &Path, survey: &Survey) -> ProjectWords {
         let paths = names.map(|name| format!("{WORKFLOWS}/{name}"));
         let told = paths.filter_map(|path| beginning(&reader, &path, WORKFLOW_BYTES_MAX));
         texts.extend(told.take(WORKFLOWS_MAX));
-        files = reader.files(TOLD_NAMES_MAX);
+        files = reader.files().iter().take(TOLD_NAMES_MAX).cloned().collect();
     }
     let commands = survey.checks.iter().chain(&survey.setup);
     let line = |one: &Proposal| format!("{}  ({})", one.text, one.from);

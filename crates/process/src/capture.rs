@@ -139,12 +139,8 @@ fn lossy(bytes: &[u8]) -> String {
 
 /// Drops a character that the cut split, so that it doesn't look like damaged output.
 fn without_cut_end(bytes: &[u8], is_cut: bool) -> &[u8] {
-    let start = bytes.len().saturating_sub(3);
-    let first = (start..bytes.len()).rev().find(|i| bytes[*i] & 0xC0 != 0x80);
-    match first {
-        Some(i) if is_cut && incomplete(&bytes[i..]) => &bytes[..i],
-        _ => bytes,
-    }
+    let last = bytes.utf8_chunks().last().map_or(&[][..], |chunk| chunk.invalid());
+    if is_cut && incomplete(last) { &bytes[..bytes.len() - last.len()] } else { bytes }
 }
 
 fn incomplete(bytes: &[u8]) -> bool {

@@ -155,13 +155,8 @@ impl Leaf {
 fn processes_below(dir: &Path, depth: usize, found: &mut Vec<u32>) {
     let listed = fs::read_to_string(dir.join(PROCESSES)).unwrap_or_default();
     found.extend(listed.lines().filter_map(|line| line.parse::<u32>().ok()));
-    if depth == 0 {
-        return;
-    }
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            processes_below(&entry.path(), depth - 1, found);
-        }
+    if depth > 0 {
+        groups_in(dir).for_each(|inner| processes_below(&inner, depth - 1, found));
     }
 }
 
@@ -169,13 +164,15 @@ fn remove_below(dir: &Path, depth: usize) {
     if fs::remove_dir(dir).is_ok() || depth == 0 {
         return;
     }
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            remove_below(&entry.path(), depth - 1);
-        }
-    }
+    groups_in(dir).for_each(|inner| remove_below(&inner, depth - 1));
     // A group that is not empty stays: the caller tries again.
     let _ = fs::remove_dir(dir);
+}
+
+fn groups_in(dir: &Path) -> impl Iterator<Item = PathBuf> {
+    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
+    let groups = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_dir()));
+    groups.map(|entry| entry.path())
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use rustix::process::Signal;
 use tokio::process::Child;
 
 use super::{
@@ -71,7 +72,7 @@ impl JobHandle {
         }
         // The leader was reaped in this very poll. Another process can have its id only if its
         // group is empty and the kernel has used all other ids since.
-        orphans::kill_group(self.processes.leader);
+        orphans::signal_group(self.processes.leader, Signal::KILL);
         self.registered = None;
         let is_empty = self.leaf.as_ref().is_none_or(Leaf::remove);
         if !is_empty || !self.is_proven_gone(child) && !self.processes.is_gone() {
@@ -123,13 +124,9 @@ impl Drop for JobHandle {
 }
 
 fn end(processes: &JobProcesses, leaf: Option<&Leaf>) {
-    if let Some(leaf) = leaf {
-        leaf.kill();
-    }
+    leaf.into_iter().for_each(Leaf::kill);
     processes.end();
-    if let Some(leaf) = leaf {
-        leaf.end();
-    }
+    leaf.into_iter().for_each(Leaf::end);
 }
 
 fn end_of_status(status: io::Result<ExitStatus>) -> JobEnd {

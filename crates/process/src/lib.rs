@@ -3,7 +3,7 @@
 //!
 //! Not here: the purpose of a job, the meaning of its output.
 //!
-//! Interface: [`run`] runs a [`Job`] to its end, [`talk`] speaks with it meanwhile. [`Programs`] is the seam that tests
+//! Interface: [`run`] runs a [`Job`] to its end, and may speak with it meanwhile. [`Programs`] is the seam that tests
 //! replace. `tool` runs helpers of our own (git), `editor` an editor. [`Fence`] bounds where a job may write.
 //! [`sweep()`] ends what a dead run left behind, by the marks of its jobs. `guard` is this program as the parent of a
 //! job, `detached` as a run without a terminal.
@@ -144,36 +144,51 @@ pub struct JobRecord {
 /// its group, then everything that escaped from it. Dropping the future does the same in the
 /// background.
 ///
+/// With a `channel` the job is talked with: the channel's other end writes its standard input and reads its standard
+/// output. Closing that end closes the standard input. The job waits while nobody reads. Its standard error is its output.
+///
 /// # Errors
 /// If nothing could be started.
 pub async fn run(
     job: &Job,
     fence: Option<&Fence>,
+    channel: Option<DuplexStream>,
     cancel: &CancellationToken,
     on_started: impl FnOnce(&JobRecord),
 ) -> Result<JobResult, SpawnError> {
-    let input = match &job.input {
-        Some(bytes) => InputSource::Bytes(bytes.clone()),
-        None => InputSource::Nothing,
+    let mut sink = Sink::new(job.whole_stdout_bytes_max, log(job)?);
+    if cancel.is_cancelled() {
+        return Ok(ended(JobEnd::Cancelled, Duration::ZERO, sink));
+    }
+    let (reader, writer) = channel.map(tokio::io::split).unzip();
+    let mut peer = Peer { writer, held: Vec::new() };
+    let has_input = reader.is_some() || job.input.is_some();
+    let streams = spawn::Streams { has_input, is_stdout_apart: peer.is_there() };
+    let spawn::SpawnedJob { mut child, mut output, input, mut handle } =
+        spawn::spawn(job, streams, fence)?;
+    let since = Instant::now();
+    on_started(&handle.record(&job.mark));
+    let over = tokio::select! {
+        biased;
+        () = cancel.cancelled() => Completion::Cut(JobEnd::Cancelled),
+        how = stopped_or_timed_out(handle.processes.leader, job.timeout) => Completion::Cut(how),
+        status = child.wait() => Completion::ByItself(status),
+        () = output.read_on(&mut sink, &mut peer) => Completion::Cut(JobEnd::Cancelled),
+        () = feed(job, reader, input) => Completion::Cut(JobEnd::Cancelled),
     };
-    run_with(job, fence, Peer::nobody(), input, cancel, on_started).await
-}
-
-/// Like [`run`], for a job that is talked with. The other end of `channel` writes its standard input
-/// and reads its standard output. Closing that end closes the standard input. The job waits while
-/// nobody reads. Its standard error is its output.
-///
-/// # Errors
-/// If nothing could be started.
-pub async fn talk(
-    job: &Job,
-    fence: Option<&Fence>,
-    channel: DuplexStream,
-    cancel: &CancellationToken,
-    on_started: impl FnOnce(&JobRecord),
-) -> Result<JobResult, SpawnError> {
-    let (peer, source) = Peer::of(channel);
-    run_with(job, fence, peer, source, cancel, on_started).await
+    let duration = since.elapsed();
+    let is_cut = matches!(over, Completion::Cut(_));
+    handle.release(&mut child, is_cut).await;
+    // Whoever still holds a pipe open is beyond our reach, and must not delay us.
+    let drain_max = if peer.is_there() && !is_cut { TALK_DRAIN_MAX } else { DRAIN_MAX };
+    let _ = tokio::time::timeout(drain_max, output.read_to_end(&mut sink, &mut peer)).await;
+    let how = match over {
+        Completion::Cut(how) => how,
+        Completion::ByItself(status) => {
+            handle.job_end(status).map_err(|error| SpawnError::from_spawn(error, &job.cwd))?
+        }
+    };
+    Ok(ended(how, duration, sink))
 }
 
 /// Tries a start again that lacked something which may come back: nothing has begun then.
@@ -194,46 +209,6 @@ pub async fn start_patiently<T, F: Future<Output = Result<T, SpawnError>>>(
         }
     }
     start().await
-}
-
-async fn run_with(
-    job: &Job,
-    fence: Option<&Fence>,
-    mut peer: Peer,
-    source: InputSource,
-    cancel: &CancellationToken,
-    on_started: impl FnOnce(&JobRecord),
-) -> Result<JobResult, SpawnError> {
-    let mut sink = Sink::new(job.whole_stdout_bytes_max, log(job)?);
-    if cancel.is_cancelled() {
-        return Ok(ended(JobEnd::Cancelled, Duration::ZERO, sink));
-    }
-    let streams = spawn::Streams { has_input: source.is_there(), is_stdout_apart: peer.is_there() };
-    let spawn::SpawnedJob { mut child, mut output, input, mut handle } =
-        spawn::spawn(job, streams, fence)?;
-    let since = Instant::now();
-    on_started(&handle.record(&job.mark));
-    let over = tokio::select! {
-        biased;
-        () = cancel.cancelled() => Completion::Cut(JobEnd::Cancelled),
-        how = stopped_or_timed_out(handle.processes.leader, job.timeout) => Completion::Cut(how),
-        status = child.wait() => Completion::ByItself(status),
-        () = output.read_on(&mut sink, &mut peer) => Completion::Cut(JobEnd::Cancelled),
-        () = source.feed(input) => Completion::Cut(JobEnd::Cancelled),
-    };
-    let duration = since.elapsed();
-    let is_cut = matches!(over, Completion::Cut(_));
-    handle.release(&mut child, is_cut).await;
-    // Whoever still holds a pipe open is beyond our reach, and must not delay us.
-    let drain_max = if peer.is_there() && !is_cut { TALK_DRAIN_MAX } else { DRAIN_MAX };
-    let _ = tokio::time::timeout(drain_max, output.read_to_end(&mut sink, &mut peer)).await;
-    let how = match over {
-        Completion::Cut(how) => how,
-        Completion::ByItself(status) => {
-            handle.job_end(status).map_err(|error| SpawnError::from_spawn(error, &job.cwd))?
-        }
-    };
-    Ok(ended(how, duration, sink))
 }
 
 enum Completion {
@@ -381,64 +356,35 @@ fn stopped(pid: u32, left: &mut usize) -> Option<ProcessEntry> {
 #[derive(Debug)]
 struct Peer {
     writer: Option<WriteHalf<DuplexStream>>,
+    /// What is not written yet.
     held: Vec<u8>,
-    /// How much of `held` is written.
-    written: usize,
 }
 
-/// The source of a job's standard input.
-#[derive(Debug)]
-enum InputSource {
-    Nothing,
-    Bytes(Vec<u8>),
-    Channel(ReadHalf<DuplexStream>),
-}
-
-impl InputSource {
-    fn is_there(&self) -> bool {
-        !matches!(self, Self::Nothing)
+/// Writes the standard input of a job to its end and closes it. It never returns, so that a caller can race it against
+/// something that ends. A job that leaves its input unread breaks the pipe.
+async fn feed(job: &Job, reader: Option<ReadHalf<DuplexStream>>, input: Option<ChildStdin>) {
+    if let Some(mut input) = input {
+        let _ = match (reader, &job.input) {
+            (Some(mut reader), _) => tokio::io::copy(&mut reader, &mut input).await.map(drop),
+            (None, Some(bytes)) => input.write_all(bytes).await,
+            (None, None) => Ok(()),
+        };
     }
-
-    /// Writes the input to its end and closes it. It never returns, so that a caller can race it
-    /// against something that ends. A job that leaves its input unread breaks the pipe.
-    async fn feed(self, input: Option<ChildStdin>) {
-        if let Some(mut input) = input {
-            let _ = match self {
-                Self::Nothing => Ok(()),
-                Self::Bytes(bytes) => input.write_all(&bytes).await,
-                Self::Channel(mut reader) => {
-                    tokio::io::copy(&mut reader, &mut input).await.map(drop)
-                }
-            };
-        }
-        std::future::pending().await
-    }
+    std::future::pending().await
 }
 
 impl Peer {
-    fn nobody() -> Self {
-        Self { writer: None, held: Vec::new(), written: 0 }
-    }
-
-    fn of(channel: DuplexStream) -> (Self, InputSource) {
-        let (reader, writer) = tokio::io::split(channel);
-        let peer = Self { writer: Some(writer), ..Self::nobody() };
-        (peer, InputSource::Channel(reader))
-    }
-
     fn is_there(&self) -> bool {
         self.writer.is_some()
     }
 
     fn has_held(&self) -> bool {
-        self.written < self.held.len()
+        !self.held.is_empty()
     }
 
     /// Takes a chunk. The one before is written.
     fn hold(&mut self, chunk: &[u8]) {
-        self.held.clear();
         self.held.extend_from_slice(chunk);
-        self.written = 0;
     }
 
     /// Writes a part of what is held, and drops it if nobody reads any more.
@@ -446,9 +392,7 @@ impl Peer {
         let Some(writer) = &mut self.writer else {
             return;
         };
-        match writer.write(&self.held[self.written..]).await {
-            Ok(count) if count > 0 => self.written += count,
-            _ => self.written = self.held.len(),
-        }
+        let written = writer.write(&self.held).await.ok().filter(|count| *count > 0);
+        self.held.drain(..written.unwrap_or(self.held.len()));
     }
 }

@@ -141,8 +141,7 @@ pub struct JobEnding {
     pub fence: Option<FenceWay>,
 }
 
-const GROUP: &JobEnding =
-    &JobEnding { method: Method::Group, walls: Isolation::None, below: None, fence: None };
+const GROUP: &JobEnding = &JobEnding::of(Method::Group, Isolation::None);
 
 pub fn chosen() -> &'static JobEnding {
     choice().as_ref().unwrap_or(GROUP)
@@ -187,18 +186,16 @@ fn refused(why: String) -> Failure {
 fn candidates(wish: Option<Method>) -> Vec<JobEnding> {
     let below = cgroup::own_group();
     let walled = |walls| {
-        let of = |below| JobEnding { method: Method::Namespace, walls, below, fence: None };
+        let bare = JobEnding::of(Method::Namespace, walls);
         // The variant without a group comes last: the group may be what does not work.
-        below.clone().map(|below| of(Some(below))).into_iter().chain([of(None)])
+        let grouped = below.clone().map(|below| JobEnding { below: Some(below), ..bare.clone() });
+        grouped.into_iter().chain([bare])
     };
-    let grouped = below.clone().map(|below| JobEnding {
-        method: Method::Cgroup,
-        walls: Isolation::None,
-        below: Some(below),
-        fence: None,
+    let guarded = JobEnding::of(Method::Guard, Isolation::None);
+    let grouped = below.is_some().then(|| JobEnding {
+        below: below.clone(),
+        ..JobEnding::of(Method::Cgroup, Isolation::None)
     });
-    let guarded =
-        JobEnding { method: Method::Guard, walls: Isolation::None, below: None, fence: None };
     match wish {
         Some(Method::Namespace) => {
             walled(Isolation::Pids).chain(walled(Isolation::PidsAndUsers)).collect()
@@ -217,11 +214,7 @@ fn choose(candidates: &[JobEnding]) -> Result<JobEnding, String> {
     let mut why = "no control group of the second version can be reached".to_owned();
     for ending in candidates {
         match ending.try_fenced() {
-            Ok(fence) => {
-                let mut ending = ending.clone();
-                ending.fence = fence;
-                return Ok(ending);
-            }
+            Ok(fence) => return Ok(JobEnding { fence, ..ending.clone() }),
             Err(error) => why = error.to_string(),
         }
     }
@@ -229,6 +222,10 @@ fn choose(candidates: &[JobEnding]) -> Result<JobEnding, String> {
 }
 
 impl JobEnding {
+    const fn of(method: Method, walls: Isolation) -> Self {
+        Self { method, walls, below: None, fence: None }
+    }
+
     /// Makes the control group of one job. If no more groups can be made, the job goes without one.
     pub(crate) fn make_leaf(&self, tag: Tag) -> Option<Leaf> {
         let made = Leaf::make(self.below.as_ref()?, tag);
@@ -341,7 +338,7 @@ impl JobEnding {
         command.env(TRIAL_USERS, if has_users { "1" } else { "" });
         command.stdout(held).stderr(Stdio::null());
         let (mut child, _registered) =
-            registry::spawn(|| command.spawn().map(|child| (child.id(), child)))?;
+            registry::spawn(false, || command.spawn().map(|child| (child.id(), child)))?;
         // The command holds the other end of the pipe.
         drop(command);
         let begun = control.as_ref().map(|control| guard::begin(control, None));

@@ -103,7 +103,7 @@ pub(crate) fn kill_descendants() {
 pub(crate) fn kill_tree(leader: u32, start_ticks: u64) {
     let is_it = |one: &ProcessEntry| one.start_ticks == start_ticks;
     kill_all(&freeze(|| live_processes([leader]).filter(is_it)));
-    kill_group(leader);
+    signal_group(leader, Signal::KILL);
 }
 
 /// Kills only the leader, which is not reaped yet.
@@ -116,14 +116,9 @@ pub(crate) fn kill_leader(leader: u32, start_ticks: u64) {
 
 /// The caller makes sure that the id is still the group's: the leader is not reaped yet, or was in
 /// this very moment.
-pub(crate) fn kill_group(leader: u32) {
+pub(crate) fn signal_group(leader: u32, signal: Signal) {
     // This fails if nobody is left, which is the goal anyway.
-    let _ = to_pid(leader).map(|pid| rustix::process::kill_process_group(pid, Signal::KILL));
-}
-
-/// Like [`kill_group`], with SIGTERM.
-pub(crate) fn terminate_group(leader: u32) {
-    let _ = to_pid(leader).map(|pid| rustix::process::kill_process_group(pid, Signal::TERM));
+    let _ = to_pid(leader).map(|pid| rustix::process::kill_process_group(pid, signal));
 }
 
 /// The marks by which an orphan belongs to a job whose leader has been reaped.

@@ -22,15 +22,7 @@ pub trait Programs: fmt::Debug + Send + Sync {
     fn run<'a>(
         &'a self,
         job: &'a Job,
-        cancel: &'a CancellationToken,
-        on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
-    ) -> RunningJob<'a>;
-
-    /// See [`super::talk`].
-    fn talk<'a>(
-        &'a self,
-        job: &'a Job,
-        channel: DuplexStream,
+        channel: Option<DuplexStream>,
         cancel: &'a CancellationToken,
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a>;
@@ -59,20 +51,11 @@ impl Programs for RealPrograms {
     fn run<'a>(
         &'a self,
         job: &'a Job,
+        channel: Option<DuplexStream>,
         cancel: &'a CancellationToken,
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a> {
-        Box::pin(super::run(job, self.fence.as_ref(), cancel, on_started))
-    }
-
-    fn talk<'a>(
-        &'a self,
-        job: &'a Job,
-        channel: DuplexStream,
-        cancel: &'a CancellationToken,
-        on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
-    ) -> RunningJob<'a> {
-        Box::pin(super::talk(job, self.fence.as_ref(), channel, cancel, on_started))
+        Box::pin(super::run(job, self.fence.as_ref(), channel, cancel, on_started))
     }
 
     fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, ToolError> {

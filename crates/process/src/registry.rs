@@ -39,19 +39,9 @@ impl Drop for RegistryEntry {
     }
 }
 
-/// Runs `start`, which spawns one child and returns its process id, and puts it on the list.
-pub fn spawn<C>(start: impl FnOnce() -> io::Result<(u32, C)>) -> io::Result<(C, RegistryEntry)> {
-    spawn_as(false, start)
-}
-
-/// Like [`spawn`], for one of our own helpers.
-pub(crate) fn spawn_tool<C>(
-    start: impl FnOnce() -> io::Result<(u32, C)>,
-) -> io::Result<(C, RegistryEntry)> {
-    spawn_as(true, start)
-}
-
-fn spawn_as<C>(
+/// Runs `start`, which spawns one child and returns its process id, and puts it on the list. A tool is one of our own
+/// helpers.
+pub fn spawn<C>(
     is_tool: bool,
     start: impl FnOnce() -> io::Result<(u32, C)>,
 ) -> io::Result<(C, RegistryEntry)> {

@@ -37,39 +37,11 @@ pub(super) struct SpawnedJob {
     pub(super) handle: JobHandle,
 }
 
-/// The parts of a job's start: the command, and the pipes that it uses.
-struct Start<'j> {
-    job: &'j Job,
+/// The ends of the pipes that a job begins with.
+struct JobEnds {
     input: Option<OwnedFd>,
-    ending: &'static JobEnding,
-    tag: Tag,
-    leaf: Option<Leaf>,
     stdout: OwnedFd,
     stderr: OwnedFd,
-    fence: Option<FenceTask>,
-}
-
-/// Our ends of the pipes, and the two streams that the job begins with.
-struct Pipes {
-    merged: OwnedFd,
-    apart: Option<OwnedFd>,
-    /// The reading end, which is the job's, and ours.
-    input: Option<(OwnedFd, OwnedFd)>,
-    stdout: OwnedFd,
-    stderr: OwnedFd,
-}
-
-impl Pipes {
-    fn of(job: &Job, streams: Streams) -> io::Result<Self> {
-        let (merged, stderr) = pipe()?;
-        let input = streams.has_input.then(pipe).transpose()?;
-        let (apart, stdout) = if streams.is_stdout_apart || job.whole_stdout_bytes_max > 0 {
-            pipe().map(|(reader, writer)| (Some(reader), writer))?
-        } else {
-            (None, stderr.try_clone()?)
-        };
-        Ok(Self { merged, apart, input, stdout, stderr })
-    }
 }
 
 /// The streams of a job beside the one that takes all output.
@@ -88,21 +60,18 @@ pub(super) fn spawn(
     fence: Option<&Fence>,
 ) -> Result<SpawnedJob, SpawnError> {
     let failed = |error| SpawnError::from_spawn(error, &job.cwd);
-    let Pipes { merged, apart, input, stdout, stderr } = Pipes::of(job, streams).map_err(failed)?;
-    let (its_input, our_input) = input.unzip();
+    let (merged, stderr) = pipe().map_err(failed)?;
+    let (input, our_input) = streams.has_input.then(pipe).transpose().map_err(failed)?.unzip();
+    let (apart, stdout) = if streams.is_stdout_apart || job.whole_stdout_bytes_max > 0 {
+        pipe().map(|(reader, writer)| (Some(reader), writer)).map_err(failed)?
+    } else {
+        (None, stderr.try_clone().map_err(failed)?)
+    };
     let (tag, ending) = (Tag::new(&job.mark), methods::chosen());
     let leaf = ending.make_leaf(tag);
-    let start = Start {
-        job,
-        input: its_input,
-        ending,
-        tag,
-        leaf: leaf.clone(),
-        stdout,
-        stderr,
-        fence: fence.and_then(|fence| fence.task(job)),
-    };
-    let first = start.leader();
+    let (ends, fence) =
+        (JobEnds { input, stdout, stderr }, fence.and_then(|fence| fence.task(job)));
+    let first = leader(job, ending, tag, leaf.as_ref(), ends, fence);
     if let (Err(_), Some(leaf)) = (&first, &leaf) {
         leaf.remove();
     }
@@ -130,33 +99,31 @@ pub(super) fn spawn(
     Ok(SpawnedJob { child, output, input, handle })
 }
 
-impl Start<'_> {
-    /// Afterwards this process no longer holds the job's ends of the pipes.
-    fn leader(mut self) -> io::Result<First> {
-        let job = self.job;
-        let (program, control) = self.ending.command(
-            &job.command,
-            self.tag,
-            self.leaf.as_ref(),
-            &mut self.input,
-            self.fence,
-        )?;
-        let mut command = Command::from(program);
-        command.current_dir(&job.cwd).env_clear();
-        command.envs(job.env.iter().map(|(name, value)| (name, value)));
-        command.env(process_table::MARK, &job.mark);
-        if control.is_some() {
-            command.env(guard::COMMAND, &job.command);
-        }
-        // The command holds the guard's end of the socket and of the pipes until it is dropped.
-        command.stdout(self.stdout).stderr(self.stderr);
-        let (child, registered) = registry::spawn(|| {
-            let child = command.spawn()?;
-            let id = child.id();
-            Ok((id.expect("BUG: a child that was never waited for has its id"), child))
-        })?;
-        Ok((child, registered, control, self.input))
+/// Starts the first process. Afterwards this process no longer holds the job's ends of the pipes.
+fn leader(
+    job: &Job,
+    ending: &JobEnding,
+    tag: Tag,
+    leaf: Option<&Leaf>,
+    mut ends: JobEnds,
+    fence: Option<FenceTask>,
+) -> io::Result<First> {
+    let (program, control) = ending.command(&job.command, tag, leaf, &mut ends.input, fence)?;
+    let mut command = Command::from(program);
+    command.current_dir(&job.cwd).env_clear();
+    command.envs(job.env.iter().map(|(name, value)| (name, value)));
+    command.env(process_table::MARK, &job.mark);
+    if control.is_some() {
+        command.env(guard::COMMAND, &job.command);
     }
+    // The command holds the guard's end of the socket and of the pipes until it is dropped.
+    command.stdout(ends.stdout).stderr(ends.stderr);
+    let (child, registered) = registry::spawn(false, || {
+        let child = command.spawn()?;
+        let id = child.id();
+        Ok((id.expect("BUG: a child that was never waited for has its id"), child))
+    })?;
+    Ok((child, registered, control, ends.input))
 }
 
 fn pipe() -> io::Result<(OwnedFd, OwnedFd)> {
@@ -200,34 +167,36 @@ pub enum SpawnError {
 impl SpawnError {
     #[must_use]
     pub fn hint(&self) -> &'static str {
-        match self {
-            SpawnError::NoDirectory(_) => "it was removed while it was in use: run again",
-            SpawnError::NoShell => "commands are run by a POSIX shell: install one there",
-            SpawnError::TooLong(_) => "put the command into a script and name that",
-            SpawnError::NoRoom(_) => {
-                "lower the parallelism, or raise the limits on processes (`ulimit -u`), \
-                 open files (`ulimit -n`) or memory"
-            }
-            SpawnError::Nul(_) => "remove the NUL byte",
-            SpawnError::Log { .. } => "check the directory's permissions and the free space",
-            SpawnError::Cut(_) => {
-                "see in `dmesg` whether memory is lacking, and lower the parallelism"
-            }
-            SpawnError::Other(_) => "fix what the system names, then run it again",
-        }
+        self.facts().0
     }
 
     /// The resource that was lacking for the start, if it can become available again.
     #[must_use]
     pub fn lack(&self) -> Option<Lack> {
+        self.facts().1
+    }
+
+    fn facts(&self) -> (&'static str, Option<Lack>) {
         match self {
-            SpawnError::NoRoom(source) | SpawnError::Other(source) => lack_at_start(source),
-            SpawnError::Log { source, .. } => lack_of(source),
-            SpawnError::Cut(_) => Some(Lack::Processes),
-            SpawnError::NoDirectory(_)
-            | SpawnError::NoShell
-            | SpawnError::TooLong(_)
-            | SpawnError::Nul(_) => None,
+            SpawnError::NoDirectory(_) => ("it was removed while it was in use: run again", None),
+            SpawnError::NoShell => ("commands are run by a POSIX shell: install one there", None),
+            SpawnError::TooLong(_) => ("put the command into a script and name that", None),
+            SpawnError::NoRoom(source) => {
+                let hint = "lower the parallelism, or raise the limits on processes (`ulimit -u`), \
+                            open files (`ulimit -n`) or memory";
+                (hint, lack_at_start(source))
+            }
+            SpawnError::Nul(_) => ("remove the NUL byte", None),
+            SpawnError::Log { source, .. } => {
+                ("check the directory's permissions and the free space", lack_of(source))
+            }
+            SpawnError::Cut(_) => {
+                let hint = "see in `dmesg` whether memory is lacking, and lower the parallelism";
+                (hint, Some(Lack::Processes))
+            }
+            SpawnError::Other(source) => {
+                ("fix what the system names, then run it again", lack_at_start(source))
+            }
         }
     }
 

@@ -90,7 +90,7 @@ fn daemon(name: &str, program: &str) -> String {
 }
 
 async fn run_it(job: &Job) -> JobResult {
-    run(job, None, &CancellationToken::new(), |_| {}).await.unwrap()
+    run(job, None, None, &CancellationToken::new(), |_| {}).await.unwrap()
 }
 
 #[tokio::test]
@@ -138,7 +138,7 @@ async fn a_job_that_is_dropped_before_its_end_is_reaped() {
     let never = CancellationToken::new();
     let endless = world.job("sleep 600");
     let begun = AtomicU32::new(0);
-    let running = run(&endless, None, &never, |started| {
+    let running = run(&endless, None, None, &never, |started| {
         begun.store(started.pid, Ordering::Relaxed);
     });
     let _ = tokio::time::timeout(Duration::from_millis(50), running).await;
@@ -193,7 +193,8 @@ async fn a_timeout_leaves_no_survivor_in_other_sessions() {
     let job = world.job(&command);
     let cancel = CancellationToken::new();
     // The clock of a loaded machine: the timeout must come after both have told their ids.
-    let ended = run(&Job { timeout: Duration::from_secs(2), ..job }, None, &cancel, |_| {}).await;
+    let ended =
+        run(&Job { timeout: Duration::from_secs(2), ..job }, None, None, &cancel, |_| {}).await;
     assert_eq!(ended.unwrap().how, JobEnd::TimedOut);
     assert!(!is_alive(world.pid("one")) && !is_alive(world.pid("two")));
 }
@@ -220,7 +221,7 @@ async fn an_orphan_without_any_sign_ends_with_its_job_while_an_elder_one_goes_on
     let elder = world.job("while [ ! -e over ]; do sleep 0.01; done");
     let no_cancel = CancellationToken::new();
     let (started, is_started) = tokio::sync::oneshot::channel();
-    let elder = run(&elder, None, &no_cancel, |_| started.send(()).unwrap());
+    let elder = run(&elder, None, None, &no_cancel, |_| started.send(()).unwrap());
     let younger = async {
         is_started.await.unwrap();
         run_it(&world.job(silent)).await;
@@ -238,7 +239,7 @@ async fn the_end_of_one_job_leaves_another_and_its_daemons_alone() {
     let world = World::new();
     let other = world.job(&(daemon("pid", "setsid") + "while [ ! -e over ]; do sleep 0.01; done"));
     let no_cancel = CancellationToken::new();
-    let other = run(&other, None, &no_cancel, |_| {});
+    let other = run(&other, None, None, &no_cancel, |_| {});
     let one = async {
         let path = world.directory.path().to_owned();
         let pid = tokio::task::spawn_blocking(move || pid_told(&path, "pid"));
@@ -322,7 +323,8 @@ async fn a_cancelled_job_is_gone_within_100_ms() {
             cancel.cancel();
             (pid, Instant::now())
         };
-        let (ended, (pid, since)) = tokio::join!(run(&job, None, &cancel, |_| {}), cancelling);
+        let (ended, (pid, since)) =
+            tokio::join!(run(&job, None, None, &cancel, |_| {}), cancelling);
         took.push(since.elapsed());
         assert_eq!(ended.unwrap().how, JobEnd::Cancelled);
         assert!(!is_alive(pid));
@@ -338,8 +340,9 @@ async fn a_job_that_was_cancelled_before_it_began_is_not_started() {
     let world = World::new();
     let cancel = CancellationToken::new();
     cancel.cancel();
-    let ended =
-        run(&world.job("touch was-here"), None, &cancel, |_| panic!("started")).await.unwrap();
+    let ended = run(&world.job("touch was-here"), None, None, &cancel, |_| panic!("started"))
+        .await
+        .unwrap();
     assert_eq!(ended.how, JobEnd::Cancelled);
     assert!(!world.directory.path().join("was-here").exists());
 }
@@ -349,7 +352,7 @@ async fn a_dropped_future_ends_its_job() {
     let world = World::new();
     let job = world.job(&(daemon("pid", "setsid") + "echo $$ >leader; sleep 60"));
     let no_cancel = CancellationToken::new();
-    let running = run(&job, None, &no_cancel, |_| {});
+    let running = run(&job, None, None, &no_cancel, |_| {});
     let path = world.directory.path().join("leader");
     let is_up = tokio::task::spawn_blocking(move || {
         eventually(|| std::fs::read_to_string(&path).ok()?.strip_suffix('\n').map(|_| ()));
@@ -376,7 +379,7 @@ async fn what_was_started_is_told_as_the_kernel_knows_it() {
         known = process_table::entry(started.pid);
         told = Some(started.clone());
     };
-    run(&job, None, &CancellationToken::new(), note).await.unwrap();
+    run(&job, None, None, &CancellationToken::new(), note).await.unwrap();
     let (told, known) = (told.unwrap(), known.unwrap());
     assert_eq!((told.pid, told.start_ticks), (known.pid, known.start_ticks));
     assert_eq!(known.parent, std::process::id());

@@ -20,6 +20,7 @@ use std::{
 use rustix::{
     event::{PollFd, PollFlags, Timespec, poll},
     io::Errno,
+    process::Signal,
 };
 
 #[cfg(target_os = "linux")]
@@ -100,7 +101,7 @@ pub fn run_tool(tool: &Tool) -> Result<ToolOutput, ToolError> {
     let start_failed =
         |source| ToolError::Start { program: tool.program.clone(), cwd: tool.cwd.clone(), source };
     let (mut child, registered) =
-        start_again(|| registry::spawn_tool(|| spawn(tool).map(|child| (child.id(), child))))
+        start_again(|| registry::spawn(true, || spawn(tool).map(|child| (child.id(), child))))
             .map_err(start_failed)?;
     let streams = match attach(&mut child, tool) {
         Ok(streams) => streams,
@@ -135,7 +136,7 @@ pub fn cut_off() {
         if is_asked {
             orphans::kill_tree(pid, start_ticks);
         } else {
-            orphans::terminate_group(pid);
+            orphans::signal_group(pid, Signal::TERM);
         }
     }
 }

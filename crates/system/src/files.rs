@@ -106,16 +106,13 @@ const PLAIN: OFlags =
 
 /// Opens a file to be read.
 pub fn open(path: &Path) -> io::Result<File> {
-    let mut how = OpenOptions::new();
-    how.read(true);
-    plain(how, path).map(|(file, _)| file)
+    opened(OpenOptions::new().read(true), path, PLAIN).map(|(file, _)| file)
 }
 
 /// The same for a file of a person's own, which may be a link to one.
 pub fn open_linked(path: &Path) -> io::Result<File> {
-    let mut how = OpenOptions::new();
-    how.read(true);
-    opened(how, path, PLAIN.difference(OFlags::NOFOLLOW)).map(|(file, _)| file)
+    let linked = PLAIN.difference(OFlags::NOFOLLOW);
+    opened(OpenOptions::new().read(true), path, linked).map(|(file, _)| file)
 }
 
 /// Opens a directory to be locked or brought to the disk; it may be a link to one.
@@ -126,22 +123,17 @@ pub fn open_dir(dir: &Path) -> io::Result<File> {
 
 /// Opens a file to be read and written; makes it if nothing is there.
 pub fn open_or_make(path: &Path) -> io::Result<File> {
-    let mut how = OpenOptions::new();
-    how.read(true).write(true).create(true).truncate(false);
-    with_one_name(how, path)
+    with_one_name(OpenOptions::new().read(true).write(true).create(true).truncate(false), path)
 }
 
 /// Opens a file to be appended to; makes it if nothing is there.
 pub fn append(path: &Path) -> io::Result<File> {
-    let mut how = OpenOptions::new();
-    how.append(true).create(true);
-    with_one_name(how, path)
+    with_one_name(OpenOptions::new().append(true).create(true), path)
 }
 
 /// Makes a new file; fails if anything is there.
 pub fn make_new(path: &Path) -> io::Result<File> {
-    let mut how = OpenOptions::new();
-    how.write(true).create_new(true).mode(0o600).open(path)
+    OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)
 }
 
 /// Reads all of it; refuses a larger file.
@@ -378,9 +370,8 @@ pub fn plain_file(path: &Path) -> io::Result<()> {
     odd.map_or(Ok(()), |odd| Err(Odd::error(path, odd)))
 }
 
-fn with_one_name(mut how: OpenOptions, path: &Path) -> io::Result<File> {
-    how.mode(0o600);
-    let (file, meta) = plain(how, path)?;
+fn with_one_name(how: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    let (file, meta) = opened(how.mode(0o600), path, PLAIN)?;
     match meta.nlink() {
         // 0: it was removed in this very moment, which the caller finds out.
         0 | 1 => Ok(file),
@@ -388,13 +379,9 @@ fn with_one_name(mut how: OpenOptions, path: &Path) -> io::Result<File> {
     }
 }
 
-fn plain(how: OpenOptions, path: &Path) -> io::Result<(File, Metadata)> {
-    opened(how, path, PLAIN)
-}
-
-fn opened(mut how: OpenOptions, path: &Path, flags: OFlags) -> io::Result<(File, Metadata)> {
-    how.custom_flags(flags.bits().cast_signed());
-    let file = how.open(path).map_err(|error| named(error, path))?;
+fn opened(how: &mut OpenOptions, path: &Path, flags: OFlags) -> io::Result<(File, Metadata)> {
+    let file = how.custom_flags(flags.bits().cast_signed()).open(path);
+    let file = file.map_err(|error| named(error, path))?;
     let meta = file.metadata()?;
     match what(&meta) {
         None => Ok((file, meta)),

@@ -167,10 +167,7 @@ fn not_ours(why: &dyn fmt::Display) -> String {
 
 /// Whether nothing has the name of that state.
 pub fn is_absent(state: &Path) -> bool {
-    let meta = state.symlink_metadata();
-    meta.is_err_and(|error| {
-        matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-    })
+    state.symlink_metadata().is_err_and(|error| private::is_absent(&error))
 }
 
 #[cfg(test)]

@@ -125,18 +125,19 @@ static OUTLIVES_HANGUPS: AtomicBool = AtomicBool::new(false);
 /// inherited.
 pub fn outlive_hangups() {
     OUTLIVES_HANGUPS.store(true, Ordering::Relaxed);
-    let seen = std::sync::Arc::new(AtomicBool::new(false));
-    if let Err(error) = signal_hook::flag::register(Signal::Hangup.number(), seen) {
-        tracing::warn!(%error, "a hangup ends this process");
-    }
+    outlive(Signal::Hangup.number(), "a hangup ends this process");
 }
 
 /// Makes a write beyond the file size limit (`ulimit -f`) an error instead of the end of the process. Children begin
 /// with the system's default: a handler is not inherited.
 pub fn outlive_the_file_limit() {
-    let seen = std::sync::Arc::new(AtomicBool::new(false));
-    if let Err(error) = signal_hook::flag::register(rustix::process::Signal::XFSZ.as_raw(), seen) {
-        tracing::warn!(%error, "a limit on the size of files ends this process");
+    let signal = rustix::process::Signal::XFSZ.as_raw();
+    outlive(signal, "a limit on the size of files ends this process");
+}
+
+fn outlive(signal: i32, otherwise: &str) {
+    if let Err(error) = signal_hook::flag::register(signal, Arc::default()) {
+        tracing::warn!(%error, "{otherwise}");
     }
 }
 

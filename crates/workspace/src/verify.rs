@@ -100,7 +100,7 @@ impl MeasureContext<'_> {
             log: None,
             reach: Reach::Fenced { out: None },
         };
-        let run = || self.programs.run(&job, self.cancel, Box::new(|_| ()));
+        let run = || self.programs.run(&job, None, self.cancel, Box::new(|_| ()));
         let ended = match process::start_patiently(self.cancel, run).await {
             Ok(ended) => ended,
             Err(error) => return Some(unmeasured(format!("{error} ({})", error.hint()))),

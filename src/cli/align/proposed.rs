@@ -31,7 +31,7 @@ use super::{
 use crate::render::{self, Bounds, Line, Meaning, Page};
 use descent_agent::config::Config;
 use descent_engine::{
-    ops::{align::not_aligned, aligner::Aligner, outside::Profiler},
+    ops::{align::not_aligned, aligner::Aligner, outside::OutsideAgent},
     plan_file::{Notation, PlanFile},
 };
 use descent_system::{
@@ -249,7 +249,7 @@ pub(super) fn hold(
     let given = questions::given(flags);
     let question = aligner.agreement(&words, &why, &given);
     let ended = asking::hold(context, &aligner, &question);
-    flags.used.push((aligner.agent.name.clone(), Role::Aligner.into(), aligner.used()));
+    flags.used.push((aligner.asked.agent.name.clone(), Role::Aligner.into(), aligner.used()));
     let (file, answers) = match ended? {
         DialogueEnd::Proposed(plan, answers) => (plan, answers),
         DialogueEnd::Unfinished(plan, answers) => {
@@ -261,7 +261,7 @@ pub(super) fn hold(
         DialogueEnd::Signal(signal) => return Ok(Some(End::Signal(signal))),
     };
     flags.clarifications = answers;
-    flags.text = Some(PlanText { file, from: PlanOrigin::Proposed(aligner.agent.name) });
+    flags.text = Some(PlanText { file, from: PlanOrigin::Proposed(aligner.asked.agent.name) });
     Ok(None)
 }
 
@@ -273,7 +273,7 @@ pub(super) fn profile(
     top: &Path,
     state: &State,
 ) -> Result<Result<Option<ProfileRecord>, End>, Failure> {
-    let profiler = Profiler::of(config, clock::now())?;
+    let profiler = OutsideAgent::of(config, Question::Profile, top, clock::now())?;
     let is_said = state.objective.constraints.profile.is_some();
     let Some(profiler) = profiler.filter(|_| !is_said) else {
         return Ok(Ok(None));
@@ -287,12 +287,12 @@ pub(super) fn profile(
     let world = World::new(state.clone());
     let who = format!("the agent `{name}`");
     let head = format!("asking `{name}` what kind of task it is");
-    let work = |cancel| async move { profiler.ask(top, &world, &cancel).await };
+    let work = |cancel| async move { profiler.profile(&world, &cancel).await };
     let ended = asking::skippable(context, &who, &head, work);
     let (record, used) = match ended? {
         SkippableOutcome::Signal(signal) => return Ok(Err(End::Signal(signal))),
-        SkippableOutcome::Done(Some(answered)) => answered,
-        SkippableOutcome::Stopped | SkippableOutcome::Done(None) => {
+        SkippableOutcome::Done(answered) => answered,
+        SkippableOutcome::Stopped => {
             let at = clock::now().rfc3339();
             let record = rule::record(name.clone(), at, Err("it was ended".to_owned()));
             (record, Usage::default())

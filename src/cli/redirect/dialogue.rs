@@ -125,7 +125,7 @@ impl OpenDialogue<'_> {
                 return Ok(Some(End::Signal(signal)));
             }
         };
-        let name = &aligner.agent.name;
+        let name = &aligner.asked.agent.name;
         if redirect.is_empty() {
             context.out.say(&format!("the aligner `{name}` proposes no change"));
             return Ok(None);

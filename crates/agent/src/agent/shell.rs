@@ -105,7 +105,7 @@ async fn run(
 ) -> Result<Option<CommandOutcome>, AgentError> {
     // Without that file a sweep still finds the job by its mark.
     let note = |started: &JobRecord| drop(inputs.note_started(started));
-    let run = || attempt.context.programs.run(&job, cancel, Box::new(note));
+    let run = || attempt.context.programs.run(&job, None, cancel, Box::new(note));
     let ended = match process::start_patiently(cancel, run).await {
         Ok(ended) => ended,
         Err(error) => return Ok(Some((not_started(error)?, None))),

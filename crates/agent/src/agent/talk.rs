@@ -78,7 +78,7 @@ pub(super) async fn talk(
     let total = job.timeout;
     // The limit of the conversation comes first.
     let job = Job { timeout: total.saturating_add(READ_MAX), ..job };
-    let mut running = programs.talk(&job, theirs, &kill, Box::new(on_started));
+    let mut running = programs.run(&job, Some(theirs), &kill, Box::new(on_started));
     let mut said = pin!(conversation.converse(ours, heard, &asked));
     let over = tokio::select! {
         biased;

@@ -152,7 +152,7 @@ async fn printed(command: &str, programs: &dyn Programs, mark: &str) -> Result<S
     let cancel = CancellationToken::new();
     let run = || async {
         let (ours, its) = duplex(KEY_BYTES_MAX);
-        let running = programs.talk(&job, its, &cancel, Box::new(|_| ()));
+        let running = programs.run(&job, Some(its), &cancel, Box::new(|_| ()));
         let (ended, printed) = tokio::join!(running, read(ours, &cancel));
         Ok((ended?, printed))
     };

@@ -225,22 +225,14 @@ impl Parser<'_> {
         if self.halted {
             return;
         }
-        let mut order: Vec<&Member> = members.iter().collect();
-        order.sort_by(|a, b| a.key.cmp(&b.key));
-        for same in order.chunk_by(|a, b| a.key == b.key) {
-            for second in &same[1..] {
-                let (line, column) = self.place(same[0].key_span.start());
-                let key = clipped(&second.key);
-                let message = format!("the key `{key}` already stands at {line}:{column}");
-                let mark = self.faults.len();
-                self.fault(
-                    second.key_span.start()..second.key_span.end(),
-                    "duplicate-key",
-                    message,
-                    Some("keep one of them"),
-                );
-                self.under(mark, &second.key);
-            }
+        for (first, second) in duplicates(members) {
+            let (line, column) = self.place(first.key_span.start());
+            let key = clipped(&second.key);
+            let message = format!("the key `{key}` already stands at {line}:{column}");
+            let mark = self.faults.len();
+            let span = second.key_span.start()..second.key_span.end();
+            self.fault(span, "duplicate-key", message, Some("keep one of them"));
+            self.under(mark, &second.key);
         }
     }
 
@@ -271,6 +263,14 @@ impl Parser<'_> {
         let value = Value::Null;
         Node { value, span }
     }
+}
+
+/// The members whose key occurs before, each behind the first of that key.
+pub fn duplicates(members: &[Member]) -> Vec<(&Member, &Member)> {
+    let mut order: Vec<&Member> = members.iter().collect();
+    order.sort_by(|a, b| a.key.cmp(&b.key));
+    let same = order.chunk_by(|a, b| a.key == b.key);
+    same.flat_map(|same| same[1..].iter().map(|second| (same[0], *second))).collect()
 }
 
 /// A container that nobody closed, and where it should be.

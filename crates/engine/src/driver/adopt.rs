@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use descent_core::{
-    change::{self, Adoption, MergeOutcome},
+    change::{self, Adoption},
     event::Event,
     id::UnixMillis,
     state::State,
@@ -16,6 +16,28 @@ use descent_store::{CommitContent, CommitError, LoadedState, Store, StoreError};
 
 /// How many saves may come between finding the base of an edit and adopting it.
 const RACES_MAX: u32 = 16;
+
+/// A commit of a change.
+#[derive(Debug)]
+pub struct CommitReport {
+    pub loaded: Arc<LoadedState>,
+    pub events: Vec<Event>,
+}
+
+/// Commits what `decide` makes of the present file, under the commit lock. Where that is nothing, the file stays as it is.
+pub(crate) fn commit<E>(
+    store: &mut Store,
+    mut decide: impl FnMut(&LoadedState) -> Result<Option<Adoption>, E>,
+) -> Result<CommitReport, CommitError<E>> {
+    let mut events = Vec::new();
+    let loaded = store.commit(|fresh| {
+        let Some(adopted) = decide(fresh)? else { return Ok(None) };
+        events.clone_from(&adopted.events);
+        let Adoption { state, touched, at, events, .. } = adopted;
+        Ok(Some(CommitContent { state, touched, at, events }))
+    })?;
+    Ok(CommitReport { loaded, events })
+}
 
 /// Why a file's content was not adopted.
 #[derive(Debug)]
@@ -46,11 +68,23 @@ pub fn adopt(
     ours: Option<&State>,
     by: &str,
     now: UnixMillis,
-) -> Result<(Arc<LoadedState>, Vec<Event>), AdoptionRefusal> {
+) -> Result<CommitReport, AdoptionRefusal> {
     for _ in 0..RACES_MAX {
         let edited = store.read()?;
-        let (base, kept) = sides(store, &edited.state, ours);
-        match once(store, &edited.state, base.as_deref(), kept.as_deref().or(ours), by, now) {
+        let sides = EditSides::of(store, &edited.state, ours);
+        let adopted = commit(store, |fresh| {
+            if !fresh.is_foreign {
+                return Ok(None);
+            }
+            // One serial may have been seen twice with different contents: the base is identified by
+            // its seal too.
+            let began = |state: &State| (state.serial, state.seal.clone());
+            if began(&fresh.state) != began(&edited.state) {
+                return Err(Again::Raced);
+            }
+            sides.adoption(&fresh.state, by, now).map(Some).ok_or(Again::OtherLineage)
+        });
+        match adopted {
             Ok(done) => return Ok(done),
             Err(CommitError::Decide(Again::Raced)) => {}
             Err(CommitError::Decide(Again::OtherLineage)) => {
@@ -70,82 +104,51 @@ pub(crate) fn foresee(
     by: &str,
     now: UnixMillis,
 ) -> Option<Adoption> {
-    let (base, ours) = sides(store, edited, None);
-    let (base, ours) = (base.as_deref(), ours.as_deref());
-    let is_ours = ours.is_none_or(|ours| is_of(ours, base, edited));
-    is_ours.then(|| commit_of(base, ours, change::merge(base, ours, edited), by, now))
+    EditSides::of(store, edited, None).adoption(edited, by, now)
 }
 
-/// The base of an edit, and the newest kept commit if the edit must be merged with it and the caller has an older one.
-fn sides(
-    store: &Store,
-    edited: &State,
-    ours: Option<&State>,
-) -> (Option<Arc<State>>, Option<Arc<State>>) {
-    let base = store.base(edited);
-    // Another process may have committed what nobody read before the save. A kept state older
-    // than the file knows less of what happened than the file. A serial that a person wrote
-    // proves nothing. Without a base, a serial is believed only as far as unkept commits can
-    // reach.
-    let serial = edited.serial;
-    let began_at = base.as_ref().map_or(serial, |base| base.serial.min(serial));
-    let is_newer =
-        |kept: &State, ours: &State| kept.lineage == ours.lineage && kept.serial > ours.serial;
-    let is_news = |kept: &Arc<State>| {
-        (kept.serial >= began_at || base.is_none() && change::is_out_of_reach(serial, kept.serial))
-            && ours.is_none_or(|ours| is_newer(kept, ours))
-    };
-    let kept = store.newest().filter(is_news);
-    (base, kept)
+/// The states that an edit is merged with.
+struct EditSides<'o> {
+    base: Option<Arc<State>>,
+    /// The newest kept commit, if the edit must be merged with it and the caller has an older one.
+    kept: Option<Arc<State>>,
+    /// The newest commit that the caller has.
+    known: Option<&'o State>,
 }
 
-fn once(
-    store: &mut Store,
-    edited: &State,
-    base: Option<&State>,
-    ours: Option<&State>,
-    by: &str,
-    now: UnixMillis,
-) -> Result<(Arc<LoadedState>, Vec<Event>), CommitError<Again>> {
-    let mut events = Vec::new();
-    let loaded = store.commit(|fresh| {
-        if !fresh.is_foreign {
-            return Ok(None);
-        }
-        // One serial may have been seen twice with different contents: the base is identified by
-        // its seal too.
-        let began = |state: &State| (state.serial, state.seal.clone());
-        if began(&fresh.state) != began(edited) {
-            return Err(Again::Raced);
-        }
-        if ours.is_some_and(|ours| !is_of(ours, base, &fresh.state)) {
-            return Err(Again::OtherLineage);
-        }
-        let adopted = commit_of(base, ours, change::merge(base, ours, &fresh.state), by, now);
-        events.clone_from(&adopted.events);
-        Ok(Some(CommitContent {
-            state: adopted.state,
-            touched: adopted.touched,
-            at: adopted.at,
-            events: adopted.events,
-        }))
-    })?;
-    Ok((loaded, events))
-}
+impl<'o> EditSides<'o> {
+    fn of(store: &Store, edited: &State, known: Option<&'o State>) -> Self {
+        let base = store.base(edited);
+        // Another process may have committed what nobody read before the save. A kept state older
+        // than the file knows less of what happened than the file. A serial that a person wrote
+        // proves nothing. Without a base, a serial is believed only as far as unkept commits can
+        // reach.
+        let serial = edited.serial;
+        let began_at = base.as_ref().map_or(serial, |base| base.serial.min(serial));
+        let is_newer =
+            |kept: &State, ours: &State| kept.lineage == ours.lineage && kept.serial > ours.serial;
+        let is_news = |kept: &Arc<State>| {
+            let is_unbelieved = base.is_none() && change::is_out_of_reach(serial, kept.serial);
+            (kept.serial >= began_at || is_unbelieved)
+                && known.is_none_or(|ours| is_newer(kept, ours))
+        };
+        let kept = store.newest().filter(is_news);
+        Self { base, kept, known }
+    }
 
-fn commit_of(
-    base: Option<&State>,
-    ours: Option<&State>,
-    merged: MergeOutcome,
-    by: &str,
-    now: UnixMillis,
-) -> Adoption {
-    let before = match (ours, base) {
-        // Another process committed it, and nobody has read it yet.
-        (Some(ours), Some(base)) if base.serial > ours.serial => Some(base),
-        (ours, _) => ours,
-    };
-    change::adopt(before, merged, by, now)
+    /// `None` for the state of another lineage.
+    fn adoption(&self, edited: &State, by: &str, now: UnixMillis) -> Option<Adoption> {
+        let (base, ours) = (self.base.as_deref(), self.kept.as_deref().or(self.known));
+        if ours.is_some_and(|ours| !is_of(ours, base, edited)) {
+            return None;
+        }
+        let before = match (ours, base) {
+            // Another process committed it, and nobody has read it yet.
+            (Some(ours), Some(base)) if base.serial > ours.serial => Some(base),
+            (ours, _) => ours,
+        };
+        Some(change::adopt(before, change::merge(base, ours, edited), by, now))
+    }
 }
 
 /// Whether the edit is of the same lineage. A known seal shows that the lineage itself was edited.

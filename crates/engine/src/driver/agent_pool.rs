@@ -4,7 +4,10 @@
 
 use std::sync::Arc;
 
-use descent_core::{id::AgentName, state::Intent};
+use descent_core::{
+    id::AgentName,
+    state::{Action, Intent, Role, State},
+};
 use descent_minds::prompt::Ending;
 
 use descent_agent::{
@@ -56,8 +59,11 @@ impl Agents {
     }
 
     /// The way in which an attempt gives its result.
-    pub fn ending(&self, intent: &Intent, is_plan: bool) -> Ending {
+    pub fn ending(&self, state: &State, intent: &Intent) -> Ending {
+        let atom = state.atoms.get(&intent.atom);
+        let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
         match self.agent(intent, is_plan) {
+            _ if action_of(state, intent).is_some() => Ending::ResultFile,
             Ok(Some(agent)) => match agent.transport {
                 Transport::Headless(_) | Transport::Acp(_) => Ending::LastMessage,
                 Transport::Model(_) => Ending::Answer,
@@ -88,6 +94,12 @@ impl Agents {
             None => self.config.doer(is_plan, None),
         }
     }
+}
+
+/// The action of an attempt's atom, if it has one. A probe only thinks about it.
+pub(super) fn action_of<'s>(state: &'s State, intent: &Intent) -> Option<&'s Action> {
+    let action = state.atoms.get(&intent.atom)?.task()?.spec.action.as_ref();
+    action.filter(|_| intent.role != Role::Probe)
 }
 
 pub fn no_worker() -> Failure {

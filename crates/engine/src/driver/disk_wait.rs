@@ -24,14 +24,14 @@ pub(super) struct DiskWait {
     /// The reported failure, until a write succeeds.
     reported: Option<Failure>,
     /// The start and length of the present pause.
-    pause: Option<(Stopwatch, u64)>,
+    paused: Option<Stopwatch>,
     pause_ms: u64,
 }
 
 impl DiskWait {
     /// Whether the disk is not tried now.
     pub(super) fn is_lacking(&self) -> bool {
-        self.pause.as_ref().is_some_and(|(since, pause_ms)| since.passed_ms() < *pause_ms)
+        self.left_ms().is_some_and(|left_ms| left_ms > 0)
     }
 
     /// Whether the state file is not written now.
@@ -54,8 +54,7 @@ impl DiskWait {
 
     /// The time until the next try.
     pub(super) fn left_ms(&self) -> Option<u64> {
-        let (since, pause_ms) = self.pause.as_ref()?;
-        Some(pause_ms.saturating_sub(since.passed_ms()))
+        Some(self.pause_ms.saturating_sub(self.paused.as_ref()?.passed_ms()))
     }
 }
 
@@ -75,7 +74,7 @@ impl Loop<'_> {
         let clock = Arc::clone(&self.host.clock);
         let wait = &mut self.disk_wait;
         wait.pause_ms = (wait.pause_ms * 2).clamp(PAUSE_MS_MIN, PAUSE_MS_MAX);
-        wait.pause = Some((Stopwatch::start(clock), wait.pause_ms));
+        wait.paused = Some(Stopwatch::start(clock));
         // An edit may have been seen that could not be adopted.
         self.watch_stamp = None;
         if wait.reported.replace(failure.clone()).is_none() {
@@ -114,16 +113,9 @@ impl Loop<'_> {
         }
     }
 
-    /// The state was written. The repository is not needed for that.
-    pub(super) fn has_written(&mut self) {
-        if self.disk_wait.waits_for() == Some(WaitsFor::Disk) {
-            self.there_is_room();
-        }
-    }
-
-    /// Work came to its end.
-    pub(super) fn has_worked(&mut self) {
-        if self.disk_wait.waits_for() == Some(WaitsFor::Repository) {
+    /// What is waited for is there: the disk when the state was written, the repository when work came to its end.
+    pub(super) fn is_there(&mut self, what: WaitsFor) {
+        if self.disk_wait.waits_for() == Some(what) {
             self.there_is_room();
         }
     }

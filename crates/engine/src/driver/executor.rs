@@ -167,26 +167,23 @@ impl Sessions {
 
 /// Usage that attempts report while they run, on its way to the loop. The newest report of an attempt alone waits.
 #[derive(Debug, Clone, Default)]
-pub struct UsageReports(Arc<WaitingReports>);
-
-#[derive(Debug, Default)]
-struct WaitingReports {
-    newest: Mutex<BTreeMap<(AttemptId, Epoch), Usage>>,
-    has_news: Notify,
+pub struct UsageReports {
+    newest: Arc<Mutex<BTreeMap<(AttemptId, Epoch), Usage>>>,
+    has_news: Arc<Notify>,
 }
 
 impl UsageReports {
     /// All that the attempt used up to now.
     pub fn report(&self, intent: &Intent, usage: Usage) {
-        let mut newest = self.0.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         newest.insert((intent.id.clone(), intent.epoch), usage);
-        self.0.has_news.notify_one();
+        self.has_news.notify_one();
     }
 
     /// The reports since they were taken last, when there are any.
     pub(super) async fn next(&self) -> Vec<Input> {
-        self.0.has_news.notified().await;
-        let mut newest = self.0.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        self.has_news.notified().await;
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
         let reports = std::mem::take(&mut *newest).into_iter();
         let input = |((attempt, epoch), usage)| Input::Used { attempt, epoch, usage };
         reports.map(input).collect()

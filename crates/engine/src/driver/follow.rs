@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 
 use super::{
     Loop, NeededCommits,
-    adopt::{self, AdoptionRefusal},
+    adopt::{self, AdoptionRefusal, CommitReport},
 };
 use crate::trust::{self, Fact, RecordState, Records};
 use descent_store::{self as store, LoadedState, StoreError};
@@ -188,7 +188,7 @@ impl Loop<'_> {
             by = trust::UNKNOWN_WRITER.to_owned();
         }
         match adopt::adopt(&mut self.host.store, Some(&ours), &by, now) {
-            Ok((loaded, events)) => {
+            Ok(CommitReport { loaded, events }) => {
                 self.file_is_whole();
                 self.world = World::new(loaded.state.clone());
                 self.loaded = loaded;

@@ -7,7 +7,6 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::{Path, PathBuf},
-    sync::Arc,
 };
 
 use descent_core::{
@@ -19,21 +18,17 @@ use descent_core::{
 
 use super::{
     Loop,
-    agent_pool::Agents,
     executor::{BoxedFuture, RealExecutor, RunLeftovers, blocking},
 };
 use descent_agent::agent::{self, SessionRecord};
 use descent_process as process;
 use descent_store::StatePlace;
 use descent_system::{failure::Failure, files};
-use descent_workspace::Workspaces;
 
 pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunLeftovers> {
-    let (place, attempts) = (executor.place.clone(), executor.place.attempts());
-    let (agents, sessions) = (executor.agents.clone(), executor.sessions.clone());
-    let workspaces = executor.workspaces.clone();
-    let (state, evidence) = (state.clone(), Arc::clone(&executor.evidence));
+    let (executor, state) = (executor.clone(), state.clone());
     let find = move || {
+        let attempts = executor.place.attempts();
         let in_flight = state.run.in_flight.iter();
         let recorded: Vec<(&Intent, Outcome)> = in_flight
             .filter_map(|intent| Some((intent, agent::finished(&attempts, intent)?)))
@@ -42,25 +37,23 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
         let mut named = state.side_files();
         let wholes = recorded.iter().filter_map(|(_, one)| one.whole.as_ref());
         named.extend(wholes.map(|whole| whole.digest.clone()));
-        evidence.tidy(&named);
+        executor.evidence.tidy(&named);
         let mut commits = view::commits(&state);
         let start = state.run.started_from.as_ref();
         commits.extend(recorded.iter().filter_map(|(_, outcome)| commit_of(outcome)));
         if let Some(start) = start {
             commits.remove(&start.commit);
         }
-        let gone = match workspaces.trees() {
-            Some(trees) => trees.mend(start, &commits)?,
-            None => BTreeSet::new(),
-        };
+        let trees = executor.workspaces.trees();
+        let gone = trees.map_or(Ok(BTreeSet::new()), |trees| trees.mend(start, &commits))?;
         let is_whole = |(_, outcome): &(&Intent, Outcome)| {
             commit_of(outcome).is_none_or(|commit| !gone.contains(&commit))
         };
         let whole = recorded.into_iter().filter(is_whole);
         let finished: Vec<(AttemptId, Outcome)> =
             whole.map(|(intent, outcome)| (intent.id.clone(), outcome)).collect();
-        let went_on = going_on(&state, &place, &agents, &workspaces, &finished);
-        let carried = workspaces.trees().map_or(Ok(None), |trees| trees.carried())?;
+        let went_on = going_on(&executor, &state, &finished);
+        let carried = trees.map_or(Ok(None), |trees| trees.carried())?;
         let left = Leftovers {
             is_warm: carried.is_some_and(|carried| carried.are_carried()),
             finished,
@@ -69,7 +62,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
             gone,
         };
         let slots = went_on.iter().map(|(id, session)| (id.clone(), session.slot)).collect();
-        sessions.fill(went_on);
+        executor.sessions.fill(went_on);
         Ok(RunLeftovers { left, slots })
     };
     Box::pin(async move { blocking(find).await })
@@ -78,12 +71,11 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
 /// The attempts whose agents can go on: the session is known, the workspace is the one that the agent had, and the
 /// machine was not started anew.
 fn going_on(
+    executor: &RealExecutor,
     state: &State,
-    place: &StatePlace,
-    agents: &Agents,
-    workspaces: &Workspaces,
     finished: &[(AttemptId, Outcome)],
 ) -> BTreeMap<AttemptId, SessionRecord> {
+    let RealExecutor { place, agents, workspaces, .. } = executor;
     let attempts = place.attempts();
     let is_finished = |intent: &&Intent| finished.iter().any(|(id, _)| *id == intent.id);
     let open = state.run.in_flight.iter().filter(|intent| !is_finished(intent));
@@ -142,11 +134,6 @@ const NOTE_BYTES_MAX: u64 = 64 << 10;
 /// attempt is not needed. No attempt has such an id.
 pub(super) fn note_of(place: &StatePlace, slot: usize) -> PathBuf {
     place.attempts().join(format!("{SLOT}{slot}.json"))
-}
-
-/// The same for a question to a judging role.
-pub(super) fn note_of_consult(place: &StatePlace) -> PathBuf {
-    place.attempts().join(format!("{SLOT}consult.json"))
 }
 
 /// The slot in which an attempt is at work, by the record of its processes.

@@ -28,7 +28,7 @@ use measuring::{Judging, has_room, judge};
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    agent_pool::Agents,
+    agent_pool::{Agents, action_of},
     executor::{
         BoxedFuture, Executor, NeededCommits, RealExecutor, RunLeftovers, StartSnapshot, with_trees,
     },
@@ -43,7 +43,7 @@ use descent_workspace::{
     self as workspace, KeptPatch, LandingSpec, Warmth, WorkspaceError, Workspaces, Worktrees,
 };
 
-pub(crate) use measuring::{CheckTree, PrepareContext, ReadyCheckout, prepare_checkout};
+pub(crate) use measuring::{CheckSetting, CheckTree, ReadyCheckout};
 
 /// The one executor that touches the project's repository and this machine.
 impl Executor for RealExecutor {
@@ -87,7 +87,7 @@ impl Executor for RealExecutor {
         let (executor, workspaces) = (self.clone(), self.workspaces.clone());
         let work: BoxedFuture<Option<Input>> = match effect {
             Work::Attempt(intent) => {
-                Box::pin(attempt(Attempting::of(executor, world, intent, slot), cancel))
+                Box::pin(attempt(Attempting::of(executor, world, intent, slot, cancel)))
             }
             Work::Merge { intent, made, onto } => {
                 let message = message(world, &intent);
@@ -112,13 +112,13 @@ impl Executor for RealExecutor {
             }),
             Work::Consult(asked) => {
                 let (world, session) = (world.clone(), session.clone());
-                Box::pin(consult(Consulting { executor, world, session, consult: asked }, cancel))
+                Box::pin(consult(Consulting { executor, cancel, world, session, consult: asked }))
             }
             Work::Judge { scope, basis, commit, onto, check } => {
                 let (world, session) = (world.clone(), session.clone());
                 let judging =
-                    Judging { executor, world, session, scope, basis, commit, onto, check };
-                Box::pin(judge(judging, cancel))
+                    Judging { executor, cancel, world, session, scope, basis, commit, onto, check };
+                Box::pin(judge(judging))
             }
         };
         let workspaces = self.workspaces.clone();
@@ -187,6 +187,7 @@ fn on_trees<T: Send + 'static>(
 /// An attempt, with the state that recorded its intent.
 struct Attempting {
     executor: RealExecutor,
+    cancel: CancellationToken,
     world: World,
     intent: Intent,
     slot: usize,
@@ -197,14 +198,20 @@ struct Attempting {
 }
 
 impl Attempting {
-    fn of(executor: RealExecutor, world: &World, intent: Intent, slot: usize) -> Self {
+    fn of(
+        executor: RealExecutor,
+        world: &World,
+        intent: Intent,
+        slot: usize,
+        cancel: CancellationToken,
+    ) -> Self {
         let atom = world.state.atoms.get(&intent.atom);
-        let action = atom.and_then(|atom| atom.task()?.spec.action.as_ref());
-        let action = action.filter(|_| intent.role != Role::Probe);
+        let action = action_of(&world.state, &intent);
         Self {
             action: action.map(|action| action.run.clone()),
             is_plan: atom.is_some_and(|atom| atom.plan().is_some()),
             executor,
+            cancel,
             world: world.clone(),
             intent,
             slot,

@@ -11,13 +11,13 @@ fn place(dir: &Path) -> StatePlace {
 #[test]
 fn what_lies_there_instead_of_a_beat_is_none_and_stops_nobody() {
     let dir = tempfile::tempdir().unwrap();
-    let path = path_in(dir.path());
+    let path = beat_in(dir.path());
     assert_eq!(read_record(&path), None);
     std::fs::write(&path, "{\"schema\":").unwrap();
     assert_eq!(read_record(&path), None);
     std::fs::write(&path, vec![b'x'; 100_000]).unwrap();
     write(&path, &first(&RunId::new("r"), UnixMillis(0)));
-    assert_eq!(read_record(&path).map(|heartbeat| heartbeat.run), Some("r".to_owned()));
+    assert_eq!(read_record(&path).map(|heartbeat| heartbeat.view.run), Some("r".to_owned()));
     std::fs::remove_file(&path).unwrap();
     std::fs::create_dir(&path).unwrap();
     write(&path, &first(&RunId::new("r"), UnixMillis(0)));
@@ -27,9 +27,9 @@ fn what_lies_there_instead_of_a_beat_is_none_and_stops_nobody() {
 #[test]
 fn a_beat_has_one_size_and_a_longer_list_than_it_can_name() {
     let mut heartbeat = first(&RunId::new("x".repeat(36)), UnixMillis(0));
-    heartbeat.in_flight = vec!["a".repeat(64); NAMED_MAX];
+    heartbeat.view.in_flight = vec!["a".repeat(64); NAMED_MAX];
     let dir = tempfile::tempdir().unwrap();
-    let path = path_in(dir.path());
+    let path = beat_in(dir.path());
     write(&path, &heartbeat);
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 4_096);
     assert_eq!(read_record(&path), Some(heartbeat));
@@ -44,7 +44,7 @@ fn a_beat_of_another_boot_or_machine_or_of_another_holder_tells_nothing_of_this_
     let seen = |change: &dyn Fn(&mut HeartbeatRecord), holder: &str| {
         let mut heartbeat = first(&RunId::new("r"), UnixMillis(0));
         change(&mut heartbeat);
-        write(&path_in(&place.dir), &heartbeat);
+        write(&beat_in(&place.dir), &heartbeat);
         read_at(&place, Some(holder), true)
     };
     assert!(seen(&|_| {}, &me).signals.heartbeat.is_some());
@@ -53,7 +53,7 @@ fn a_beat_of_another_boot_or_machine_or_of_another_holder_tells_nothing_of_this_
     let other_boot = seen(&|heartbeat| heartbeat.boot_id = "other".to_owned(), &me);
     assert!(other_boot.signals.heartbeat.is_none());
     assert_eq!(other_boot.view.unwrap().age_ms, None);
-    let other_host = seen(&|heartbeat| heartbeat.host = "other".to_owned(), &me);
+    let other_host = seen(&|heartbeat| heartbeat.view.host = "other".to_owned(), &me);
     assert!(other_host.signals.heartbeat.is_none());
 }
 
@@ -78,7 +78,7 @@ fn a_deleted_beat_comes_back_and_is_gone_when_the_heart_is() {
     let dir = tempfile::tempdir().unwrap();
     let place = place(dir.path());
     std::fs::create_dir_all(&place.dir).unwrap();
-    let path = path_in(&place.dir);
+    let path = beat_in(&place.dir);
     let heartbeat = Heartbeat::start(&place, &RunId::new("r"), clock::real());
     std::fs::remove_file(&path).unwrap();
     heartbeat.shared.changed.notify_one();

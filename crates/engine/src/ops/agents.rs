@@ -10,8 +10,8 @@ use std::{
 };
 
 use descent_core::{
-    profile,
-    state::{Atom, Body, Check, Leaf, Question, Role, State},
+    graph, profile,
+    state::{Check, Leaf, Question, Role, State},
 };
 
 use crate::driver;
@@ -106,7 +106,7 @@ impl AgentLook<'_> {
                 (None, AgentUse::Agreement) => {}
             }
         }
-        if state.atoms.iter().any(|(_, atom)| is_unknown(atom)) {
+        if state.atoms.iter().any(|(_, atom)| graph::is_unknown(atom)) {
             found.extend(self.config.agent(Role::Probe, None)?);
         }
         // A planner may change the plan where nothing is left to try.
@@ -215,15 +215,6 @@ impl AgentLook<'_> {
     }
 }
 
-/// Whether it, or one of its choices, is probed before it is tried.
-fn is_unknown(atom: &Atom) -> bool {
-    match &atom.body {
-        Body::Task(task) => task.unknown && task.spec.action.is_none(),
-        Body::Any { unknown, .. } => *unknown,
-        Body::Plan(_) | Body::All { .. } => false,
-    }
-}
-
 /// The first leaf of the base case that a judge rates.
 fn rated(state: &State) -> Option<&Check> {
     let mut leaves = state.objective.base_case.as_ref()?.leaves().into_iter();
@@ -309,14 +300,14 @@ pub(crate) fn lacks_worker(state: &State, config: &Config) -> Option<&'static st
         return None;
     }
     let has_planner = matches!(config.doer(true, None), Ok(Some(_)));
-    let mut tasks = state.atoms.values().filter_map(|atom| {
+    state.atoms.values().find_map(|atom| {
         let spec = &atom.task()?.spec;
-        let is_open = spec.action.is_none();
-        is_open.then_some((atom.plan().is_some(), spec.agent.is_some()))
-    });
-    tasks.find_map(|task| match task {
-        (true, is_named) if is_named || has_planner => Some("a plan may hold work for a worker"),
-        (_, true) => None,
-        (_, false) => Some("the work needs a worker"),
+        let is_named = spec.agent.is_some();
+        match atom.plan() {
+            _ if spec.action.is_some() => None,
+            Some(_) if is_named || has_planner => Some("a plan may hold work for a worker"),
+            _ if is_named => None,
+            _ => Some("the work needs a worker"),
+        }
     })
 }

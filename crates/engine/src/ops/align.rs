@@ -19,7 +19,7 @@ use descent_core::{
 };
 
 use super::{
-    compare::{self, CheckoutComparison},
+    compare::{self, CheckedDraft, CheckoutComparison},
     evaluate::CheckBench,
 };
 use crate::survey::{self, Survey};
@@ -68,7 +68,9 @@ impl<'a> AgreementDraft<'a> {
         compare::forget_baselines(&mut state);
         let start = workspaces.snapshot()?;
         let commit = start.as_ref().map(|start| &start.commit);
-        let comparison = bench.compare(&state, &workspaces, commit).await?;
+        let draft =
+            CheckedDraft { bench: &bench, state: &state, workspaces: &workspaces, start: commit };
+        let comparison = draft.compare().await?;
         comparison.note_carried(&mut state);
         Ok(Self { comparison, state, workspaces, start, bench })
     }
@@ -79,8 +81,9 @@ impl<'a> AgreementDraft<'a> {
         Arc::make_mut(&mut state.objective).constraints = constraints;
         let workspaces = Workspaces::of(self.bench.place, &state)?;
         let mut comparison = self.comparison.clone();
-        let commit = self.start.as_ref().map(|start| &start.commit);
-        self.bench.measure_fresh(&state, &workspaces, commit, &mut comparison).await?;
+        let (bench, start) = (&self.bench, self.start.as_ref().map(|start| &start.commit));
+        let draft = CheckedDraft { bench, state: &state, workspaces: &workspaces, start };
+        draft.measure_fresh(&mut comparison).await?;
         comparison.note_carried(&mut state);
         (self.state, self.workspaces, self.comparison) = (state, workspaces, comparison);
         Ok(())

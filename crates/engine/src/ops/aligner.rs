@@ -23,16 +23,13 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     align::survey_of,
-    outside::{OutsideAnswer, OutsideQuestion},
+    outside::{OutsideAgent, OutsideAnswer, OutsideQuestion},
 };
 use crate::{
     plan_file::{self, Notation, PlanFile},
     survey,
 };
-use descent_agent::config::{
-    Config,
-    agent_table::{ResolvedAgent, Transport},
-};
+use descent_agent::config::{Config, agent_table::Transport};
 use descent_store as store;
 use descent_system::failure::Failure;
 
@@ -56,25 +53,18 @@ type ProposalReader<T> = Arc<dyn Fn(&Node, bool) -> ProposalReading<T> + Send + 
 /// The aligner of a project.
 #[derive(Debug)]
 pub struct Aligner<'a> {
-    pub agent: ResolvedAgent,
-    config: &'a Config,
-    top: &'a Path,
+    pub asked: OutsideAgent<'a>,
     project: ProjectWords,
-    now: UnixMillis,
     used: Mutex<Usage>,
 }
 
 impl<'a> Aligner<'a> {
     /// The aligner that a configuration names; `None` if it names none.
     pub fn of(config: &'a Config, top: &'a Path, now: UnixMillis) -> Result<Option<Self>, Failure> {
-        let agent = config.agent(Role::Aligner, None)?;
-        Ok(agent.map(|agent| Self {
-            agent,
-            config,
-            top,
-            project: survey::words(top, &survey_of(top)),
-            now,
-            used: Mutex::default(),
+        let asked = OutsideAgent::of(config, Role::Aligner, top, now)?;
+        Ok(asked.map(|asked| {
+            let project = survey::words(top, &survey_of(top));
+            Self { asked, project, used: Mutex::default() }
         }))
     }
 
@@ -91,14 +81,15 @@ impl<'a> Aligner<'a> {
         why: &'a str,
         given: &'a [String],
     ) -> AlignerQuestion<'a, PlanFile> {
-        let (task, config) = (AligningTask::Agreement, self.config.clone());
+        let (task, config) = (AligningTask::Agreement, self.asked.config.clone());
         let read = Arc::new(move |node: &_, may_ask| read_agreement(node, may_ask, &config));
         AlignerQuestion { task, words, why, given, read }
     }
 
     /// The question for a change of what is agreed.
     pub fn change<'w>(&self, words: &'w str, world: &'w World) -> AlignerQuestion<'w, Redirect> {
-        let (config, state, at) = (self.config.clone(), world.state.clone(), self.now.rfc3339());
+        let (config, at) = (self.asked.config.clone(), self.asked.now.rfc3339());
+        let state = world.state.clone();
         let read =
             Arc::new(move |node: &_, may_ask| read_change(node, may_ask, &config, &state, &at));
         AlignerQuestion { task: AligningTask::Change(world), words, why: "", given: &[], read }
@@ -122,10 +113,10 @@ impl<'a> Aligner<'a> {
             answers,
             before,
             project: &self.project,
-            can_look: !matches!(self.agent.transport, Transport::Model(_)),
+            can_look: !matches!(self.asked.agent.transport, Transport::Model(_)),
             agents: &lines,
             may_ask,
-            now: self.now,
+            now: self.asked.now,
         });
         let schema = match question.task {
             AligningTask::Agreement => proposal::agreement_schema(may_ask),
@@ -133,18 +124,14 @@ impl<'a> Aligner<'a> {
         };
         let read = Arc::clone(&question.read);
         let outside = OutsideQuestion {
-            config: self.config,
-            agent: &self.agent,
-            duty: Role::Aligner.into(),
             prompt: &prompt,
             schema: doc::write_compact(&schema),
             read: Arc::new(move |node| match read(node, may_ask) {
                 Ok((value, questions)) => Ok(Proposed { value, questions, answer: node.clone() }),
                 Err(faults) => Err(told(&faults)),
             }),
-            now: self.now,
         };
-        let (answer, used) = outside.ask(self.top, cancel).await?;
+        let (answer, used) = self.asked.ask(&outside, cancel).await?;
         let mut known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
         known.add(&used);
         Ok(answer)
@@ -152,7 +139,8 @@ impl<'a> Aligner<'a> {
 
     /// The agents that an atom may name.
     fn agent_lines(&self) -> Vec<String> {
-        let worker = self.config.agent(Role::Worker, None).ok().flatten();
+        let OutsideAgent { agent, config, .. } = &self.asked;
+        let worker = config.agent(Role::Worker, None).ok().flatten();
         let first = match &worker {
             Some(worker) => format!("`{}`: does every atom that names no other", worker.name),
             None => "nobody yet: the person names a worker before the run".to_owned(),
@@ -160,8 +148,8 @@ impl<'a> Aligner<'a> {
         let is_worker = |name: &descent_core::id::AgentName| {
             worker.as_ref().is_some_and(|worker| worker.name == *name)
         };
-        let others = self.config.names().into_iter();
-        let others = others.filter(|name| !is_worker(name) && *name != self.agent.name);
+        let others = config.names().into_iter();
+        let others = others.filter(|name| !is_worker(name) && *name != agent.name);
         let others = others.map(|name| format!("`{name}`, where an atom has it as its `agent`"));
         std::iter::once(first).chain(others).collect()
     }

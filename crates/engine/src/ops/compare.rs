@@ -87,41 +87,43 @@ impl CheckoutComparison {
     }
 }
 
-impl CheckBench<'_> {
-    /// Does both runs, for a run that would start from that commit; in place if there is none.
-    pub async fn compare(
-        &self,
-        state: &State,
-        workspaces: &Workspaces,
-        start: Option<&CommitId>,
-    ) -> Result<CheckoutComparison, Failure> {
+/// An agreement whose checks are run, for a run that would start from that commit; in place if there is none.
+pub(super) struct CheckedDraft<'a> {
+    pub(super) bench: &'a CheckBench<'a>,
+    pub(super) state: &'a State,
+    pub(super) workspaces: &'a Workspaces,
+    pub(super) start: Option<&'a CommitId>,
+}
+
+impl CheckedDraft<'_> {
+    /// Does both runs.
+    pub(super) async fn compare(&self) -> Result<CheckoutComparison, Failure> {
         let mut comparison = CheckoutComparison::default();
         // The checkout of a shared workspace is the working directory.
-        if start.is_some() {
-            let seen = self.leaves(state, self.top, workspaces.trees(), &|_| ()).await?;
-            comparison.here = evaluate::judged(state, &seen, None);
+        if self.start.is_some() {
+            let (top, trees) = (self.bench.top, self.workspaces.trees());
+            let seen = self.bench.leaves(self.state, top, trees, &|_| ()).await?;
+            comparison.here = evaluate::judged(self.state, &seen, None);
             comparison.seen_here = seen;
         }
-        self.measure_fresh(state, workspaces, start, &mut comparison).await?;
+        self.measure_fresh(&mut comparison).await?;
         Ok(comparison)
     }
 
     /// Repeats the run in a fresh checkout, after the setup of workspaces changed.
-    pub(crate) async fn measure_fresh(
+    pub(super) async fn measure_fresh(
         &self,
-        state: &State,
-        workspaces: &Workspaces,
-        start: Option<&CommitId>,
         comparison: &mut CheckoutComparison,
     ) -> Result<(), Failure> {
+        let Self { bench, state, workspaces, start } = *self;
         let trees = workspaces.trees();
         if let Some(trees) = trees {
             trees.refuse_ways_back(start)?;
         }
-        let prepared = match self.warm_checkout(state, workspaces, start).await {
+        let prepared = match self.warm_checkout().await {
             Ok(prepared) => prepared,
             Err(mut failure) => {
-                let lacking = self.lacked(workspaces, true)?.into_iter();
+                let lacking = self.lacked(true)?.into_iter();
                 let words = lacking.map(|one| format!("`{}`: {}", one.check, one.what));
                 failure.details.extend(words);
                 return Err(failure);
@@ -131,13 +133,13 @@ impl CheckBench<'_> {
             return Ok(());
         };
         comparison.setup_ms = setup_ms;
-        let changed = self.changed_by_setup(workspaces)?;
-        let seen = self.leaves(state, &at, None, &|_| ()).await?;
+        let changed = self.changed_by_setup()?;
+        let seen = bench.leaves(state, &at, None, &|_| ()).await?;
         comparison.fresh = evaluate::judged(state, &seen, None);
-        self.measure_atoms(state, &at, start.is_some(), comparison).await;
+        self.measure_atoms(&at, comparison).await;
         let trees = trees.filter(|_| comparison.differ());
         (comparison.not_fresh, comparison.not_here) = match trees {
-            Some(trees) => lacking(trees, &at, self.top)?,
+            Some(trees) => lacking(trees, &at, bench.top)?,
             None => Default::default(),
         };
         // Leftovers of tools are offered only where there is nothing else.
@@ -151,9 +153,9 @@ impl CheckBench<'_> {
             |path: &String| Proposal { text: path.clone(), from: "ignored by git".to_owned() };
         comparison.links = links.filter(may_be_linked).map(offer).collect();
         let fails = comparison.fresh.iter().any(|one| one.verdict != Verdict::Pass);
-        let mut advice = self.lacked(workspaces, fails)?;
+        let mut advice = self.lacked(fails)?;
         advice.extend(changed);
-        advice.extend(self.advise(state, workspaces, comparison, &seen)?);
+        advice.extend(self.advise(comparison, &seen)?);
         comparison.advice = advice;
         if let (Some(trees), Some(start)) = (workspaces.trees(), start) {
             trees.keep_warm(Checkout::Judging, start)?;
@@ -163,35 +165,31 @@ impl CheckBench<'_> {
     }
 
     /// With the person's build state, unless `setup` fails on that, or a limit is measured there that decides later.
-    async fn warm_checkout(
-        &self,
-        state: &State,
-        workspaces: &Workspaces,
-        start: Option<&CommitId>,
-    ) -> Result<Option<ReadyCheckout>, Failure> {
-        let has_baseline = wanted(state).next().is_some();
-        let warmth = if has_baseline { Warmth::Cold } else { Warmth::Warm };
-        match self.checkout(workspaces, start.cloned(), warmth).await {
-            Err(failure) if failure.is_of_setup && warmth == Warmth::Warm => {
-                self.checkout(workspaces, start.cloned(), Warmth::Cold).await
-            }
+    async fn warm_checkout(&self) -> Result<Option<ReadyCheckout>, Failure> {
+        let checkout = |warmth| self.bench.checkout(self.workspaces, self.start.cloned(), warmth);
+        if wanted(self.state).next().is_some() {
+            return checkout(Warmth::Cold).await;
+        }
+        match checkout(Warmth::Warm).await {
+            Err(failure) if failure.is_of_setup => checkout(Warmth::Cold).await,
             prepared => prepared,
         }
     }
 
     /// The paths that jobs do not find in the fresh checkout; directories of packages only where a check fails there.
-    fn lacked(&self, workspaces: &Workspaces, fails: bool) -> Result<Vec<Advice>, Failure> {
-        let Some(trees) = workspaces.trees() else {
+    fn lacked(&self, fails: bool) -> Result<Vec<Advice>, Failure> {
+        let Some(trees) = self.workspaces.trees() else {
             return Ok(Vec::new());
         };
         let lacking =
-            lacking_paths(trees, self.environment, Some(Checkout::Judging), &[])?.into_iter();
+            lacking_paths(trees, self.bench.environment, Some(Checkout::Judging), &[])?.into_iter();
         let told = lacking.filter(|one| one.is_named || fails);
         Ok(told.map(|one| one.advice).collect())
     }
 
     /// The files that `setup` changed in the fresh checkout.
-    fn changed_by_setup(&self, workspaces: &Workspaces) -> Result<Option<Advice>, Failure> {
+    fn changed_by_setup(&self) -> Result<Option<Advice>, Failure> {
+        let workspaces = self.workspaces;
         let trees = workspaces.trees().filter(|_| workspaces.setup().is_some());
         let Some(trees) = trees else { return Ok(None) };
         let changed = trees.changed_in_checks(Checkout::Judging)?;
@@ -200,13 +198,8 @@ impl CheckBench<'_> {
     }
 
     /// Measures the checks of atoms: those with a baseline, and as many others as the time suffices for.
-    async fn measure_atoms(
-        &self,
-        state: &State,
-        at: &Path,
-        is_fresh: bool,
-        comparison: &mut CheckoutComparison,
-    ) {
+    async fn measure_atoms(&self, at: &Path, comparison: &mut CheckoutComparison) {
+        let (state, is_fresh) = (self.state, self.start.is_some());
         let since = clock::Stopwatch::start(clock::real());
         let keys = evaluate::leaves(state).into_iter().map(Check::key);
         comparison.by_key = keys.zip(comparison.fresh.iter().cloned()).collect();
@@ -218,9 +211,9 @@ impl CheckBench<'_> {
             };
             let left = HOLDING_MAX.saturating_sub(Duration::from_millis(since.passed_ms()));
             let seen = if is_wanted(leaf) {
-                self.measure(rule, at, whole).await
+                self.bench.measure(rule, at, whole).await
             } else if is_fresh && !left.is_zero() {
-                self.measure(&without_timeout(rule), at, left).await
+                self.bench.measure(&without_timeout(rule), at, left).await
             } else {
                 // In place, checks of single steps would run among the person's own files.
                 continue;
@@ -244,19 +237,17 @@ impl CheckBench<'_> {
 
     fn advise(
         &self,
-        state: &State,
-        workspaces: &Workspaces,
         comparison: &CheckoutComparison,
         fresh: &[SeenLeaf],
     ) -> Result<Vec<Advice>, Failure> {
-        let timeout_ms = state.objective.constraints.attempt_timeout_ms();
+        let timeout_ms = self.state.objective.constraints.attempt_timeout_ms();
         let mut found: Vec<Advice> = Vec::new();
         // A command that fails today may make a file once the work is done.
         let mut may_be_made = false;
-        for (at, leaf) in evaluate::leaves(state).into_iter().enumerate() {
+        for (at, leaf) in evaluate::leaves(self.state).into_iter().enumerate() {
             let here = comparison.seen_here.get(at).cloned().unwrap_or_default();
             let fresh = fresh.get(at).and_then(|seen| seen.measured.as_ref());
-            let is_ignored = match (leaf.leaf(), workspaces.trees()) {
+            let is_ignored = match (leaf.leaf(), self.workspaces.trees()) {
                 (Some(Leaf::File(leaf)), Some(trees)) => trees.is_ignored(&leaf.path)?,
                 _ => false,
             };

@@ -16,11 +16,10 @@ use descent_core::{
 };
 
 use super::{Client, align, announce, liveness, trust};
-use crate::driver::adopt::{self, AdoptionRefusal};
+use crate::driver::adopt::{self, AdoptionRefusal, CommitReport};
 use descent_agent::{agent, config};
 use descent_store::{
-    self as store, CommitContent, CommitError, LoadedState, StatePlace, Store, StoreError,
-    show_faults,
+    self as store, CommitError, LoadedState, StatePlace, Store, StoreError, show_faults,
 };
 use descent_system::failure::{Failure, exit, quoted};
 use descent_workspace as workspace;
@@ -70,15 +69,15 @@ pub fn adopt_edit(
         return Ok(loaded);
     }
     let by = trust::writer(&loaded).unwrap_or_else(|| client.by());
-    let (loaded, events) = match adopt::adopt(store, None, &by, client.now()) {
-        Ok(done) => done,
-        Err(AdoptionRefusal::Store(error)) => return Err(error.into()),
-        Err(AdoptionRefusal::OtherLineage) => {
-            return Err(Failure::bug("an edit was held against another lineage"));
-        }
-    };
-    announce(client, &events, loaded.state.serial);
-    Ok(loaded)
+    let adopted =
+        adopt::adopt(store, None, &by, client.now()).map_err(|refusal| match refusal {
+            AdoptionRefusal::Store(error) => error.into(),
+            AdoptionRefusal::OtherLineage => {
+                Failure::bug("an edit was held against another lineage")
+            }
+        })?;
+    announce(client, &adopted.events, adopted.loaded.state.serial);
+    Ok(adopted.loaded)
 }
 
 /// An older agreement that has the name again goes on. The newer state is kept, and the client is told.
@@ -245,13 +244,6 @@ impl From<ChangeRefusal> for ChangeError<ChangeRefusal> {
     }
 }
 
-/// A change that was committed.
-#[derive(Debug)]
-pub struct CommitReport {
-    pub loaded: Arc<LoadedState>,
-    pub events: Vec<Event>,
-}
-
 /// Commits the result of `decide` on the present state, under the commit lock.
 ///
 /// `prepare` runs before each try, without the lock: it adopts a pending edit and reads the facts that `decide` needs.
@@ -283,26 +275,17 @@ fn attempt<P, R>(
     decide: &mut impl FnMut(&P, &LoadedState) -> Result<Adoption, ChangeError<R>>,
 ) -> Result<CommitReport, ChangeError<R>> {
     let prepared = prepare(store)?;
-    let mut events = Vec::new();
-    let written = store.commit(|fresh| {
+    let written = adopt::commit(store, |fresh| {
         // A foreign file sealed with the change would be taken for the program's own words.
         if fresh.is_foreign {
             return Err(ChangeError::Stale);
         }
-        let adoption = decide(&prepared, fresh)?;
-        events.clone_from(&adoption.events);
-        Ok(Some(CommitContent {
-            state: adoption.state,
-            touched: adoption.touched,
-            at: adoption.at,
-            events: adoption.events,
-        }))
+        decide(&prepared, fresh).map(Some)
     });
-    match written {
-        Ok(loaded) => Ok(CommitReport { loaded, events }),
-        Err(CommitError::Decide(error)) => Err(error),
-        Err(CommitError::Store(error)) => Err(ChangeError::Failed(error.into())),
-    }
+    written.map_err(|error| match error {
+        CommitError::Decide(error) => error,
+        CommitError::Store(error) => ChangeError::Failed(error.into()),
+    })
 }
 
 /// Commits what `decide` makes of the present state: the one that the caller has read, from the second try on a newer one.
@@ -320,12 +303,7 @@ pub(super) fn commit_on_current<R>(
 }
 
 /// The failure of a change with faults, all of them with their places; nothing was written.
-pub(super) fn faulty(
-    code: &'static str,
-    what: &str,
-    faults: &[Fault],
-    hint: &'static str,
-) -> Failure {
+pub(super) fn faulty(what: &str, faults: &[Fault], hint: &'static str) -> Failure {
     let line = |fault: &Fault| {
         let at = match fault.pointer.as_str() {
             "" => String::new(),
@@ -335,5 +313,5 @@ pub(super) fn faulty(
         format!("{at}{}{}", fault.message, hint.unwrap_or_default())
     };
     let message = format!("{what} {}", store::count(faults.len()));
-    Failure::new(code, exit::INVALID, message, hint).with(faults.iter().map(line).collect())
+    Failure::new("E-INVALID", exit::INVALID, message, hint).with(faults.iter().map(line).collect())
 }

@@ -45,21 +45,19 @@ impl Finding {
     fn ok(name: impl Into<Cow<'static, str>>, found: impl Into<String>) -> Self {
         Self { name: name.into(), health: Health::Ok, found: found.into(), means: None, mend: None }
     }
-
-    fn mend(mut self, how: impl Into<String>) -> Self {
-        self.mend = Some(how.into());
-        self
-    }
 }
 
 impl Health {
+    /// A finding that is not well; without a remedy the last is empty.
     fn of(
         self,
         name: impl Into<Cow<'static, str>>,
         found: impl Into<String>,
         means: &'static str,
+        mend: impl Into<String>,
     ) -> Finding {
-        Finding { health: self, means: Some(means), ..Finding::ok(name, found) }
+        let mend = Some(mend.into()).filter(|how| !how.is_empty());
+        Finding { health: self, means: Some(means), mend, ..Finding::ok(name, found) }
     }
 }
 

@@ -13,15 +13,11 @@ use descent_core::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::driver::{self, CheckTree, PrepareContext, ReadyCheckout};
+use crate::driver::{CheckSetting, CheckTree, ReadyCheckout};
 use descent_process::{self as process, Programs, environment::Environment};
 use descent_store::StatePlace;
 use descent_system::failure::Failure;
-use descent_workspace::{
-    Checkout, Warmth, Workspaces, Worktrees,
-    git::Stamps,
-    verify::{self, MeasureContext},
-};
+use descent_workspace::{Checkout, Warmth, Workspaces, Worktrees, git::Stamps};
 
 /// A check that begins, the `nth` of `all`.
 #[derive(Debug)]
@@ -81,15 +77,8 @@ impl CheckBench<'_> {
         warmth: Warmth,
     ) -> Result<Option<ReadyCheckout>, Failure> {
         process::prepare()?;
-        let mark = self.mark();
-        let bench = PrepareContext {
-            env: self.environment,
-            programs: self.programs,
-            mark: &mark,
-            cancel: self.cancel,
-        };
         let tree = CheckTree { kind: Checkout::Judging, commit, warmth };
-        driver::prepare_checkout(workspaces, tree, &bench).await?.or_fail(workspaces)
+        self.setting().prepare(workspaces, tree).await?.or_fail(workspaces)
     }
 
     /// Measures every leaf of the base case in one directory, in the order written, up to one that is cut off. `files`
@@ -128,21 +117,12 @@ impl CheckBench<'_> {
 
     /// Measures one leaf; `None` where it was cut off. A command's output goes to the person, not into the state.
     pub async fn measure(&self, rule: &Leaf, at: &Path, timeout: Duration) -> Option<Measurement> {
-        let bench = MeasureContext {
-            at,
-            env: self.environment,
-            programs: self.programs,
-            timeout_default: timeout,
-            mark: &self.mark(),
-            cancel: self.cancel,
-            keep: None,
-        };
-        verify::measure(rule, &bench).await
+        self.setting().measure(rule, at, timeout, None).await
     }
 
-    /// The mark of the processes.
-    fn mark(&self) -> String {
-        format!("{}/judging", self.place.mark())
+    fn setting(&self) -> CheckSetting<'_> {
+        let &Self { environment, programs, cancel, place, .. } = self;
+        CheckSetting { environment, programs, mark: format!("{}/judging", place.mark()), cancel }
     }
 }
 

@@ -142,9 +142,9 @@ pub fn judged(state: &State, facts: &PlanFacts) -> Vec<Issue> {
 /// The things that the constraints and the open tasks of a state name and that are not there.
 pub fn facts(state: &State, project: &Path) -> PlanFacts {
     let place = PlanPlace {
-        project,
-        path: &environment(state).path(),
-        constraints: &state.objective.constraints,
+        project: Some(project.to_owned()),
+        path: environment(state).path(),
+        constraints: state.objective.constraints.clone(),
     };
     let tasks = state.atoms.values().filter_map(|atom| atom.task());
     PlanFacts {

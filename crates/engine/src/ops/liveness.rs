@@ -21,6 +21,8 @@ pub struct LoopObservation {
     pub liveness: Liveness,
     /// The description that the holder of the lease left.
     pub holder: Option<String>,
+    /// Its process, by that.
+    pub pid: Option<u32>,
     is_stopped: bool,
 }
 
@@ -46,6 +48,7 @@ pub fn observe(store: &Store, status: RunStatus) -> LoopObservation {
             mend,
         },
         holder,
+        pid,
         is_stopped,
     }
 }

@@ -106,7 +106,7 @@ impl Notifier {
             log: None,
             reach: Reach::Account,
         };
-        let run = || self.programs.run(&job, cancel, Box::new(|_| ()));
+        let run = || self.programs.run(&job, None, cancel, Box::new(|_| ()));
         let ended = process::start_patiently(cancel, run).await;
         let ended = ended.map_err(|error| format!("{error} ({})", error.hint()))?;
         let how = match ended.how {
@@ -164,18 +164,12 @@ pub(crate) struct WaitNotices {
     place: StatePlace,
     run: RunId,
     clock: Arc<dyn Clock>,
-    /// The present wait, since when, and whether it was told.
-    present: Option<Wait>,
+    /// The present wait, and since when, until it is announced.
+    present: Option<(WaitsFor, Option<Stopwatch>)>,
     /// Since a wait was told.
     told: Option<Stopwatch>,
     commands: JoinSet<Result<(), String>>,
     cancel: CancellationToken,
-}
-
-struct Wait {
-    what: WaitsFor,
-    since: Stopwatch,
-    is_told: bool,
 }
 
 impl WaitNotices {
@@ -214,21 +208,16 @@ impl WaitNotices {
             self.present = None;
             return None;
         };
-        let present = self.present.take().filter(|present| present.what == what);
-        let mut present = present.unwrap_or_else(|| Wait {
-            what,
-            since: Stopwatch::start(Arc::clone(&self.clock)),
-            is_told: false,
-        });
+        let begins = || Stopwatch::start(Arc::clone(&self.clock));
+        let known = self.present.take().filter(|(known, _)| *known == what);
+        let (_, since) = known.unwrap_or_else(|| (what, Some(begins())));
         let is_recent = |told: &Stopwatch| told.passed_ms() < AGAIN_MS;
-        let is_due = !present.is_told
-            && present.since.passed_ms() >= GRACE_MS
+        let is_due = since.as_ref().is_some_and(|since| since.passed_ms() >= GRACE_MS)
             && !self.told.as_ref().is_some_and(is_recent);
-        present.is_told |= is_due;
-        self.present = Some(present);
         if is_due {
-            self.told = Some(Stopwatch::start(Arc::clone(&self.clock)));
+            self.told = Some(begins());
         }
+        self.present = Some((what, since.filter(|_| !is_due)));
         is_due.then_some(what)
     }
 

@@ -18,7 +18,7 @@ use descent_core::{
     world::{World, earlier},
 };
 pub use descent_minds::prompt::TEMPLATES;
-use descent_minds::prompt::{self, Ending, NextAttempt, PromptPart, Standing, TreeStart};
+use descent_minds::prompt::{self, NextAttempt, PromptPart, Standing, TreeStart};
 use serde::Serialize;
 
 use super::diff::{events, unknown};
@@ -274,8 +274,6 @@ fn next_prompt(
         (false, _) => Some(Workspaces::of(place, state)?),
     };
     let start = start(workspaces.as_ref(), state, intent)?;
-    let is_plan = atom.is_some_and(|atom| atom.plan().is_some());
-    let ending = if has_action { Ending::ResultFile } else { agents.ending(intent, is_plan) };
     let told = ToldPrompt::of(&PromptRequest {
         place,
         workspaces: workspaces.as_ref(),
@@ -283,7 +281,7 @@ fn next_prompt(
         intent,
         now,
         start: &start,
-        ending,
+        ending: agents.ending(state, intent),
         tree: &place.project,
         agents,
     });

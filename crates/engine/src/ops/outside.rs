@@ -14,7 +14,7 @@ use descent_core::{
     answer_forms,
     doc::Node,
     event::{AgentEnd, ConsultAnswer},
-    id::{AtomId, AttemptId, Digest, Epoch, Lineage, UnixMillis},
+    id::{AtomId, AttemptId, Digest, Lineage, UnixMillis},
     profile,
     state::{
         Constraints, Duty, Intent, Question, SideEffect, Usage, Workspace, profile::ProfileRecord,
@@ -39,60 +39,91 @@ use descent_workspace::{
 /// Reads an answer, whole or not at all; a fault is in words for its author.
 pub(super) type AnswerReader<T> = Arc<dyn Fn(&Node) -> Result<T, String> + Send + Sync>;
 
-/// A question to an agent, with the form of its answer.
-pub(super) struct OutsideQuestion<'a, T> {
+/// An agent that is asked outside of a loop.
+#[derive(Debug)]
+pub struct OutsideAgent<'a> {
+    pub agent: ResolvedAgent,
     pub(super) config: &'a Config,
-    pub(super) agent: &'a ResolvedAgent,
-    pub(super) duty: Duty,
-    pub(super) prompt: &'a Prompt,
-    pub(super) schema: String,
-    pub(super) read: AnswerReader<T>,
+    top: &'a Path,
+    duty: Duty,
     pub(super) now: UnixMillis,
 }
 
-/// The end of a question.
-#[derive(Debug)]
-pub enum OutsideAnswer<T> {
-    Value(T),
-    /// No answer that can be used, and why.
-    None(String),
-    Cancelled,
+/// A question to it, with the form of its answer.
+pub(super) struct OutsideQuestion<'a, T> {
+    pub(super) prompt: &'a Prompt,
+    pub(super) schema: String,
+    pub(super) read: AnswerReader<T>,
 }
 
-impl<T: 'static> OutsideQuestion<'_, T> {
+/// The end of a question: the answer, or why there is none that can be used.
+pub type OutsideAnswer<T> = Result<T, String>;
+
+const ENDED: &str = "it was ended";
+
+impl<'a> OutsideAgent<'a> {
+    /// The agent that a configuration names for it; `None` if it names none.
+    pub fn of(
+        config: &'a Config,
+        duty: impl Into<Duty>,
+        top: &'a Path,
+        now: UnixMillis,
+    ) -> Result<Option<Self>, Failure> {
+        let duty = duty.into();
+        let agent = config.agent(duty, None)?;
+        Ok(agent.map(|agent| Self { agent, config, top, duty, now }))
+    }
+
+    /// Asks what kind of task an agreement is.
+    pub async fn profile(
+        &self,
+        world: &World,
+        cancel: &CancellationToken,
+    ) -> Result<(ProfileRecord, Usage), Failure> {
+        let inputs = QuestionInputs::before_run(world, self.now);
+        let (said, used) = match prompt::question(Question::Profile, &inputs) {
+            Some(prompt) => {
+                let (schema, read) = (answer_forms::kind_schema(), Arc::new(answer_forms::kind));
+                let question = OutsideQuestion { prompt: &prompt, schema, read };
+                self.ask(&question, cancel).await?
+            }
+            None => (Err(ENDED.to_owned()), Usage::default()),
+        };
+        Ok((profile::record(self.agent.name.clone(), self.now.rfc3339(), said), used))
+    }
+
     /// Asks, and waits for the end of everything that was started. Cancelled, it ends the agent. Gives what it used, as
     /// far as that is known.
-    pub(super) async fn ask(
+    pub(super) async fn ask<T: 'static>(
         &self,
-        top: &Path,
+        question: &OutsideQuestion<'_, T>,
         cancel: &CancellationToken,
     ) -> Result<(OutsideAnswer<T>, Usage), Failure> {
         process::prepare()?;
-        let (top, project) = (top.to_owned(), top.to_owned());
+        let top = self.top.to_owned();
         let made = tokio::task::spawn_blocking(move || QuestionRoom::make(&top));
-        let unused = Usage::default;
         let room = match made.await.map_err(Failure::bug)? {
             Ok(room) => room,
-            Err(failure) => return Ok((OutsideAnswer::None(failure.message), unused())),
+            Err(failure) => return Ok((Err(failure.message), Usage::default())),
         };
         if cancel.is_cancelled() {
-            return Ok((OutsideAnswer::Cancelled, unused()));
+            return Ok((Err(ENDED.to_owned()), Usage::default()));
         }
-        let answer = self.ask_in(&room, &project, cancel).await;
+        let answer = self.ask_in(&room, question, cancel).await;
         tokio::task::spawn_blocking(move || drop(room)).await.map_err(Failure::bug)?;
         answer
     }
 
-    async fn ask_in(
+    async fn ask_in<T: 'static>(
         &self,
         room: &QuestionRoom,
-        top: &Path,
+        question: &OutsideQuestion<'_, T>,
         cancel: &CancellationToken,
     ) -> Result<(OutsideAnswer<T>, Usage), Failure> {
         let environment = room.environment(environment::for_attempts(std::env::vars_os(), &[]));
         let intent = self.intent();
         let agents = Agents::new(self.config.clone());
-        let programs = super::programs(&StatePlace::at(top, None));
+        let programs = super::programs(&StatePlace::at(self.top, None));
         let maker = agents.maker(&intent, false, &environment, QUESTION_SLOT)?;
         let context = JobContext {
             intent: &intent,
@@ -105,36 +136,18 @@ impl<T: 'static> OutsideQuestion<'_, T> {
             mark: room.mark(),
             timeout: ANSWER_MAX,
         };
-        let read = Arc::clone(&self.read);
-        let form = QuestionForm::new(self.duty, self.schema.as_str(), move |node| read(node));
-        let job = AttemptJob::question(context, self.prompt, form);
-        let none = |why: String| Ok((OutsideAnswer::None(why), Usage::default()));
-        let outcome = match agent::make(job, cancel).await {
-            Ok(Some(outcome)) => outcome,
-            // The usage of a question that is cut off is not known.
-            Ok(None) => return Ok((OutsideAnswer::Cancelled, Usage::default())),
-            Err(error) => return none(error.to_string()),
-        };
-        let answer = self.answer(agent::answer_of(&outcome));
-        Ok((answer, outcome.usage))
-    }
-
-    fn answer(&self, said: ConsultAnswer) -> OutsideAnswer<T> {
-        let unusable = |fault: String| format!("its answer cannot be used: {fault}");
-        let why = match said {
-            ConsultAnswer::Value(node) => match (self.read)(&node) {
-                Ok(value) => return OutsideAnswer::Value(value),
-                Err(fault) => unusable(fault),
-            },
-            ConsultAnswer::Faulty(fault) => unusable(fault),
-            ConsultAnswer::Silent(why) => why.trim_end_matches(": ").to_owned(),
-            ConsultAnswer::Ended(AgentEnd::Unavailable { words, variable: Some(name), .. }) => {
-                format!("{words} (its `env` can pass on {name})")
+        let read = Arc::clone(&question.read);
+        let form = QuestionForm::new(self.duty, question.schema.as_str(), move |node| read(node));
+        let job = AttemptJob::question(context, question.prompt, form);
+        Ok(match agent::make(job, cancel).await {
+            Ok(Some(outcome)) => {
+                let said = agent::answer_of(&outcome);
+                (said_by(said, &*question.read), outcome.usage)
             }
-            ConsultAnswer::Ended(AgentEnd::Unavailable { words, .. }) => words,
-            ConsultAnswer::Ended(end) => end.text(),
-        };
-        OutsideAnswer::None(why)
+            // The usage of a question that is cut off is not known.
+            Ok(None) => (Err(ENDED.to_owned()), Usage::default()),
+            Err(error) => (Err(error.to_string()), Usage::default()),
+        })
     }
 
     fn intent(&self) -> Intent {
@@ -144,18 +157,31 @@ impl<T: 'static> OutsideQuestion<'_, T> {
             id: AttemptId::new(name),
             atom: AtomId::new(name),
             context: Digest::of(name.as_bytes()),
-            choices: Default::default(),
-            epoch: Epoch::default(),
             n: 1,
             effect: SideEffect::Tree,
-            base: None,
             role,
             agent: Some(self.agent.name.clone()),
-            reserved: Usage::default(),
             at: self.now.rfc3339(),
-            extra: Default::default(),
+            ..Intent::default()
         }
     }
+}
+
+fn said_by<T>(
+    said: ConsultAnswer,
+    read: impl FnOnce(&Node) -> Result<T, String>,
+) -> OutsideAnswer<T> {
+    let unusable = |fault: String| format!("its answer cannot be used: {fault}");
+    Err(match said {
+        ConsultAnswer::Value(node) => return read(&node).map_err(unusable),
+        ConsultAnswer::Faulty(fault) => unusable(fault),
+        ConsultAnswer::Silent(why) => why.trim_end_matches(": ").to_owned(),
+        ConsultAnswer::Ended(AgentEnd::Unavailable { words, variable: Some(name), .. }) => {
+            format!("{words} (its `env` can pass on {name})")
+        }
+        ConsultAnswer::Ended(AgentEnd::Unavailable { words, .. }) => words,
+        ConsultAnswer::Ended(end) => end.text(),
+    })
 }
 
 // The place of one question: a directory below the person's cache, and a tree of the project in it.
@@ -251,51 +277,5 @@ fn remove_left(rooms: &Path) {
             // The next question tries again what cannot be removed now.
             let _ = files::remove(&room);
         }
-    }
-}
-
-/// The agent that says what kind of task a goal is.
-#[derive(Debug)]
-pub struct Profiler<'a> {
-    pub agent: ResolvedAgent,
-    config: &'a Config,
-    now: UnixMillis,
-}
-
-impl<'a> Profiler<'a> {
-    /// The agent that a configuration names; `None` if it names none.
-    pub fn of(config: &'a Config, now: UnixMillis) -> Result<Option<Self>, Failure> {
-        let agent = config.agent(Question::Profile, None)?;
-        Ok(agent.map(|agent| Self { agent, config, now }))
-    }
-
-    /// Asks about an agreement; `None` where it is cancelled.
-    pub async fn ask(
-        &self,
-        top: &Path,
-        world: &World,
-        cancel: &CancellationToken,
-    ) -> Result<Option<(ProfileRecord, Usage)>, Failure> {
-        let inputs = QuestionInputs::before_run(world, self.now);
-        let Some(prompt) = prompt::question(Question::Profile, &inputs) else {
-            return Ok(None);
-        };
-        let outside = OutsideQuestion {
-            config: self.config,
-            agent: &self.agent,
-            prompt: &prompt,
-            duty: Question::Profile.into(),
-            schema: answer_forms::kind_schema(),
-            read: Arc::new(answer_forms::kind),
-            now: self.now,
-        };
-        let (answer, used) = outside.ask(top, cancel).await?;
-        let said = match answer {
-            OutsideAnswer::Value(said) => Ok(said),
-            OutsideAnswer::None(why) => Err(why),
-            OutsideAnswer::Cancelled => return Ok(None),
-        };
-        let record = profile::record(self.agent.name.clone(), self.now.rfc3339(), said);
-        Ok(Some((record, used)))
     }
 }

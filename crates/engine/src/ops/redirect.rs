@@ -277,7 +277,7 @@ pub(super) fn unless_it_stands(refusal: ChangeRefusal) -> Result<(), Failure> {
         }
         ChangeRefusal::Invalid(faults) => {
             let hint = "mend them, then try again; nothing was written";
-            Err(faulty("E-INVALID", "the redirect has", &faults, hint))
+            Err(faulty("the redirect has", &faults, hint))
         }
         ChangeRefusal::WorkspaceIsFixed => {
             let hint = "align --force --set workspace=… archives this run and begins anew";

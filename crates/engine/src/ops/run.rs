@@ -26,11 +26,8 @@ use crate::{
     driver::{
         self, Agents, LoopHost, Observer, PendingOutcomes, RealExecutor, RunEnding, Sessions,
     },
-    events::{EventLine, RunLog},
-    heartbeat::{
-        Heartbeat,
-        work::{WorkBoard, WorkShared},
-    },
+    events::{EVENTS, EventLine, INPUTS, RunLog},
+    heartbeat::{Heartbeat, LoopBoard},
 };
 use descent_agent::config::{Config, agent_table::Transport};
 use descent_process::{self as process, OwnTag, Programs, environment::Environment};
@@ -141,7 +138,7 @@ pub fn run<'a>(
     client: &dyn Client,
     mut store: Store,
     options: &RunOptions<'_>,
-    view: impl FnOnce(Arc<WorkShared>) -> Result<RunView<'a>, Failure>,
+    view: impl FnOnce(Arc<LoopBoard>) -> Result<RunView<'a>, Failure>,
 ) -> Result<RunReport, Failure> {
     let status = trust::gate(client, &mut store)?.state.run.status;
     wait_for_words(client, &mut store)?;
@@ -150,7 +147,7 @@ pub fn run<'a>(
     let run = options.run.clone();
     let heartbeat = Heartbeat::start(store.place(), &run, Arc::clone(&options.clock));
     let loaded = ready(&mut store)?;
-    note(client, &store, &loaded.state, options);
+    options.note(client, &store, &loaded.state);
     warnings(&store, &loaded, true).iter().for_each(|text| client.tell(text));
     keep_superseded(client, &store, &loaded)?;
     let mut loaded = steer::adopt_under_lease(client, &mut store, loaded)?;
@@ -192,7 +189,7 @@ pub fn run<'a>(
     let workspaces = open(client, &store, &loaded.state)?;
     let environment = workspaces.environment(environment);
     let lacking = look_around(client, &workspaces, &environment, &loaded.state)?;
-    let memory = remember(client, &store, &loaded.state, options);
+    let memory = options.remember(client, &store, &loaded.state);
     let from = options.from.map(|rev| start::first(&loaded.state, &workspaces, rev));
     let from = from.transpose()?;
     if let Some(trees) = workspaces.trees() {
@@ -200,16 +197,15 @@ pub fn run<'a>(
     }
     let place = store.place().clone();
     process::prepare()?;
-    let gap = gap(client, &place, &workspaces, options);
+    let gap = options.gap(client, &place, &workspaces);
     // Removed before the lease is released.
     let own = OwnTag::begin(&format!("{}/{run}/tools", place.mark()));
-    let board = WorkBoard::start(&place, &run, Arc::clone(&options.clock));
-    let mut events = RunLog::of_events(&place, &run, Arc::clone(&options.clock));
-    let mut inputs = RunLog::of_inputs(&place, &run, Arc::clone(&options.clock));
-    let mut view = view(board.shared())?;
+    let mut events = RunLog::start(&place, EVENTS, &run, Arc::clone(&options.clock));
+    let mut inputs = RunLog::start(&place, INPUTS, &run, Arc::clone(&options.clock));
+    let mut view = view(heartbeat.shared())?;
     let agents = Arc::new(config.table());
     let usage = driver::UsageReports::default();
-    let work = board.shared();
+    let work = heartbeat.shared();
     let executor = RealExecutor {
         evidence: Arc::new(EvidenceStore::of(&place, view.warn)),
         place: place.clone(),
@@ -252,7 +248,6 @@ pub fn run<'a>(
             on_turn: &mut |world, desired, waits_for| {
                 has_begun = true;
                 (view.on_turn)(world);
-                board.turn(world, desired);
                 heartbeat.turn(world, desired, waits_for);
                 for why in waits.turn(world, waits_for) {
                     notify::tell_failed(client, &why);
@@ -263,7 +258,6 @@ pub fn run<'a>(
         waits.finish().await;
         ended
     });
-    drop(board);
     drop(heartbeat);
     drop(own);
     if let (Some(memory), Ok(ending)) = (&memory, &ended) {
@@ -287,48 +281,45 @@ pub fn run<'a>(
     Ok(RunReport { notifier: notifier.filter(|_| has_ended), place, ending, workspaces })
 }
 
-/// Why attempts of this run can write the state file: a person hears it once.
-fn gap(
-    client: &dyn Client,
-    place: &StatePlace,
-    workspaces: &Workspaces,
-    options: &RunOptions<'_>,
-) -> Option<String> {
-    let trees = workspaces.trees().map(|_| workspaces.path_of_result());
-    let gap = options.programs.gap(&trees.unwrap_or_else(|| place.project.clone()))?;
-    client.tell(&format!(
-        "no fence: attempts can write the state file, since {gap}; a change of it while they work waits for `descent trust`"
-    ));
-    Some(gap)
-}
-
-/// Lists the run among those of this machine. The list is for people alone: without it the run goes on.
-fn note(client: &dyn Client, store: &Store, state: &State, options: &RunOptions<'_>) {
-    let (at, log) = (client.now().rfc3339(), options.log.as_deref());
-    let record = RunRecord::new(&state.lineage, &store.place().state, at, log);
-    if let Err(error) = RunRecords::find().note(&record) {
-        tracing::info!(%error, "`descent status --all` does not list this run");
+impl RunOptions<'_> {
+    /// Why attempts of this run can write the state file: a person hears it once.
+    fn gap(
+        &self,
+        client: &dyn Client,
+        place: &StatePlace,
+        workspaces: &Workspaces,
+    ) -> Option<String> {
+        let trees = workspaces.trees().map(|_| workspaces.path_of_result());
+        let gap = self.programs.gap(&trees.unwrap_or_else(|| place.project.clone()))?;
+        client.tell(&format!(
+            "no fence: attempts can write the state file, since {gap}; a change of it while they work waits for `descent trust`"
+        ));
+        Some(gap)
     }
-}
 
-/// The memory of this run; it is told what the run is given of it.
-fn remember(
-    client: &dyn Client,
-    store: &Store,
-    state: &State,
-    options: &RunOptions<'_>,
-) -> Option<RunMemory> {
-    let read = || {
-        let project = &store.place().project;
-        RunMemory::of(client, project, state)
-    };
-    let memory = options.memory.then(read).flatten()?;
-    if memory.lessons.is_empty() {
-        return Some(memory);
+    /// Lists the run among those of this machine. The list is for people alone: without it the run goes on.
+    fn note(&self, client: &dyn Client, store: &Store, state: &State) {
+        let (at, log) = (client.now().rfc3339(), self.log.as_deref());
+        let record = RunRecord::new(&state.lineage, &store.place().state, at, log);
+        if let Err(error) = RunRecords::find().note(&record) {
+            tracing::info!(%error, "`descent status --all` does not list this run");
+        }
     }
-    let lessons = phrase::count(memory.lessons.len(), "lesson");
-    client.tell(&format!("remembered: {lessons} of earlier runs (descent memory shows them)"));
-    Some(memory)
+
+    /// The memory of this run; it is told what the run is given of it.
+    fn remember(&self, client: &dyn Client, store: &Store, state: &State) -> Option<RunMemory> {
+        if !self.memory {
+            return None;
+        }
+        let memory = RunMemory::of(client, &store.place().project, state)?;
+        if !memory.lessons.is_empty() {
+            let lessons = phrase::count(memory.lessons.len(), "lesson");
+            client.tell(&format!(
+                "remembered: {lessons} of earlier runs (descent memory shows them)"
+            ));
+        }
+        Some(memory)
+    }
 }
 
 /// Remembers what attempts wrote into a configuration, whoever brings it home, and tells of it.

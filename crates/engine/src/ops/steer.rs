@@ -48,7 +48,7 @@ fn refused(refusal: ChangeRefusal) -> Failure {
     let hint = match &refusal {
         ChangeRefusal::Invalid(faults) => {
             let hint = "mend what is named, then try again; nothing was written";
-            return faulty("E-INVALID", "this has", faults, hint);
+            return faulty("this has", faults, hint);
         }
         ChangeRefusal::NobodyAsks(failed) if failed.is_empty() => {
             "name the atoms: descent guide TEXT --for ATOM; descent graph lists them".to_owned()

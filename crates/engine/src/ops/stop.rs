@@ -204,8 +204,7 @@ impl Pressure {
     ) -> Result<(), Failure> {
         let passed_ms = waited_ms - *self.since_ms.get_or_insert(waited_ms);
         if self.process.is_none() {
-            let holder = observed.holder.as_deref().unwrap_or_default();
-            match heartbeat::loop_process(store.place(), holder) {
+            match heartbeat::loop_process(store.place(), observed.pid) {
                 Some((process, phase)) => {
                     self.since_ms = Some(waited_ms);
                     self.begin(process, phase);
@@ -253,8 +252,7 @@ fn unknown(observed: &LoopObservation) -> Failure {
     let holder = observed.holder.as_deref().unwrap_or("unknown");
     let message =
         format!("the loop reads no request, and its process is not known for certain ({holder})");
-    let pid = observed.holder.as_deref().and_then(heartbeat::pid_in);
-    let hint = pid.map_or_else(
+    let hint = observed.pid.map_or_else(
         || "descent status".to_owned(),
         |pid| format!("ps -fp {pid}; if that is the loop: kill -9 {pid}"),
     );

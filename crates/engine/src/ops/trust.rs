@@ -20,9 +20,12 @@ use descent_core::{
 };
 
 use super::Client;
-use crate::trust::{Fact, RecordState, Records, UNKNOWN_WRITER};
+use crate::{
+    driver::adopt,
+    trust::{Fact, RecordState, Records, UNKNOWN_WRITER},
+};
 use descent_agent::config::{self, Config};
-use descent_store::{CommitContent, CommitError, LoadedState, StatePlace, Store};
+use descent_store::{CommitError, LoadedState, StatePlace, Store};
 use descent_system::{
     failure::{Failure, exit, quoted},
     phrase,
@@ -33,23 +36,6 @@ pub use trust_subject::TrustQuestion;
 
 /// Moved files that are named at most.
 const NAMED_MAX: usize = 8;
-
-/// The thing that is asked about.
-#[derive(Debug)]
-pub enum TrustTarget<'a> {
-    State(&'a mut Store),
-    /// A plan, as it is named by the person, who stands in `dir`.
-    Plan {
-        dir: &'a Path,
-        path: &'a Path,
-        top: &'a Path,
-        is_found: bool,
-    },
-    /// The worker of `descent.toml` alone.
-    Worker {
-        top: &'a Path,
-    },
-}
 
 /// A plan that a person names from `dir`, with all that it carries.
 #[derive(Debug, Clone, Copy)]
@@ -256,18 +242,14 @@ fn unrated(
     if loaded.is_foreign {
         return Ok(loaded);
     }
-    let Some(adoption) = change::unrated(&loaded.state, &client.by(), client.now()) else {
+    let unrated = |state: &State| change::unrated(state, &client.by(), client.now());
+    if unrated(&loaded.state).is_none() {
         return Ok(loaded);
+    }
+    let decide = |fresh: &LoadedState| {
+        if fresh.is(&loaded) { Ok(unrated(&fresh.state)) } else { Err(()) }
     };
-    let content = || CommitContent {
-        state: adoption.state.clone(),
-        touched: adoption.touched.clone(),
-        at: adoption.at.clone(),
-        events: adoption.events.clone(),
-    };
-    let written =
-        store.commit(|fresh| if fresh.is(&loaded) { Ok(Some(content())) } else { Err(()) });
-    let written = match written {
+    let written = match adopt::commit(store, decide) {
         Ok(written) => written,
         Err(CommitError::Decide(())) => return Err(changed_meanwhile(question)),
         Err(CommitError::Store(error)) => return Err(error.into()),
@@ -276,64 +258,63 @@ fn unrated(
     if !store.is_live() {
         store.write_journal();
     }
-    for event in &adoption.events {
+    for event in &written.events {
         if let Event::Corrected { what, .. } = event {
             client.tell(what);
         }
     }
-    Ok(written)
+    Ok(written.loaded)
 }
 
-/// The question about a thing.
-pub fn question(target: &mut TrustTarget<'_>) -> Result<TrustQuestion, Failure> {
+/// The question about a state, with the worker as it would start.
+pub fn question_of_state(store: &mut Store) -> Result<TrustQuestion, Failure> {
+    let loaded = store.read()?;
+    let config = config::load(&store.place().project)?;
+    let why = authorship::committed(store, &loaded).state;
+    let (why, records) = (why.as_deref(), Records::find());
+    Ok(TrustQuestion::of_state(store, &loaded, Some(&config), why, &records))
+}
+
+/// The question about a plan, as it is named by a person in `dir`, unless it is the state file that was found.
+pub fn question_of_plan(
+    dir: &Path,
+    path: &Path,
+    top: &Path,
+    is_found: bool,
+) -> Result<TrustQuestion, Failure> {
+    let carried = trust_subject::read_plan(dir, path)?;
+    let worker = authorship::of_layer(&config::load(top)?.project);
+    Ok(needed(TrustQuestion::of_plan(path, carried, worker, is_found)))
+}
+
+/// The question about the worker of `descent.toml` alone.
+pub fn question_of_worker(top: &Path) -> Result<TrustQuestion, Failure> {
+    let worker = authorship::of_layer(&config::load(top)?.project);
+    if worker.is_empty() {
+        let message = format!("{} names no command", top.join(config::FILE_NAME).display());
+        return Err(Failure::usage(message, "there is nothing to allow: descent align"));
+    }
+    Ok(needed(TrustQuestion::of_worker(worker)))
+}
+
+fn needed(mut question: TrustQuestion) -> TrustQuestion {
     let records = Records::find();
-    let mut question = match target {
-        TrustTarget::State(store) => {
-            let loaded = store.read()?;
-            let config = config::load(&store.place().project)?;
-            let why = authorship::committed(store, &loaded).state;
-            return Ok(TrustQuestion::of_state(
-                store,
-                &loaded,
-                Some(&config),
-                why.as_deref(),
-                &records,
-            ));
-        }
-        TrustTarget::Plan { dir, path, top, is_found } => {
-            let carried = trust_subject::read_plan(dir, path)?;
-            let worker = authorship::of_layer(&config::load(top)?.project);
-            TrustQuestion::of_plan(path, carried, worker, *is_found)
-        }
-        TrustTarget::Worker { top } => {
-            let worker = authorship::of_layer(&config::load(top)?.project);
-            if worker.is_empty() {
-                let message = format!("{} names no command", top.join(config::FILE_NAME).display());
-                let hint = "there is nothing to allow: descent align";
-                return Err(Failure::usage(message, hint));
-            }
-            TrustQuestion::of_worker(worker)
-        }
-    };
     for fact in question.facts.clone() {
         question.need(&records, &fact, "it was not allowed yet");
     }
-    Ok(question)
+    question
 }
 
-/// Allows it. Files beside another's state were made by whoever made the state, so they are moved aside first, and its
-/// ratings are dropped.
+/// Allows it, with the store where it is a state. Files beside another's state were made by whoever made the state, so
+/// they are moved aside first, and its ratings are dropped.
 pub fn allow(
     client: &dyn Client,
-    target: TrustTarget<'_>,
+    store: Option<&mut Store>,
     question: &TrustQuestion,
 ) -> Result<(), Failure> {
     let records = Records::find();
-    let store = match target {
-        TrustTarget::State(store) if question.doubts_state => store,
-        TrustTarget::State(_) | TrustTarget::Plan { .. } | TrustTarget::Worker { .. } => {
-            return remember(client, &records, &question.facts);
-        }
+    let Some(store) = store.filter(|_| question.doubts_state) else {
+        return remember(client, &records, &question.facts);
     };
     records.refuse_unwritable()?;
     strip(client, store)?;

@@ -38,7 +38,7 @@ use descent_system::{
     clock::{Clock, Stopwatch},
     failure::{Failure, exit, quoted},
     files,
-    runs::{self, FoundRecord, RunRecord, RunRecords},
+    runs::{self, FoundRecord, RunRecords},
 };
 
 /// Bytes of an output that are read from its end.
@@ -51,12 +51,7 @@ pub struct Lookout {
     stamp: Option<(u64, u64, SystemTime)>,
     loaded: Arc<LoadedState>,
     trouble: Option<String>,
-    events: Option<RunEvents>,
-}
-
-struct RunEvents {
-    run: String,
-    reader: EventReader,
+    events: Option<EventReader>,
 }
 
 /// The findings of one look.
@@ -117,7 +112,7 @@ impl Lookout {
         let run = self.loaded.state.run.id.as_ref().map(ToString::to_string);
         let run = run.unwrap_or_default();
         let is_live = observed.holder.is_some();
-        let work = is_live.then(|| heartbeat::work::read(self.store.place(), &run));
+        let work = is_live.then(|| heartbeat::read_work(self.store.place(), &run));
         let attempts = self.store.place().attempts();
         WatchReport {
             used: agent::told_so_far(&attempts, &self.loaded.state.run.in_flight),
@@ -136,14 +131,9 @@ impl Lookout {
     }
 
     fn events(&mut self, run: &str) -> Vec<HappenedEvent> {
-        let is_same = self.events.as_ref().is_some_and(|events| events.run == run);
-        if !is_same {
-            self.events = Some(RunEvents {
-                run: run.to_owned(),
-                reader: EventReader::of(self.store.place(), run),
-            });
-        }
-        self.events.as_mut().map_or_else(Vec::new, |events| events.reader.read())
+        let reader = self.events.take().filter(|reader| reader.run == run);
+        let reader = reader.unwrap_or_else(|| EventReader::of(self.store.place(), run));
+        self.events.insert(reader).read()
     }
 }
 
@@ -342,51 +332,34 @@ fn known(found: &FoundRecord) -> Option<KnownRun> {
     }
     let dir = record.state.parent().unwrap_or(Path::new("/"));
     let mut store = Store::open(StatePlace::find(dir, Some(&record.state))?);
-    match store.read() {
-        Ok(loaded) if loaded.state.lineage != record.lineage => None,
-        Ok(loaded) => Some(of_state(&store, record, loaded.state.clone())),
-        Err(error) => {
-            let row = row(&store, record, RunStatus::Running);
-            Some(KnownRun { problem: Some(error.to_string()), ..row })
-        }
+    let read = store.read();
+    if read.as_ref().is_ok_and(|loaded| loaded.state.lineage != record.lineage) {
+        return None;
     }
-}
-
-fn of_state(store: &Store, record: &RunRecord, state: State) -> KnownRun {
-    let world = World::new(state);
-    let run = &world.state.run;
-    let (resolved, unresolved) = world.split();
-    let mut known = row(store, record, run.status);
-    let ended = run.ending.ended.clone();
-    known.since = ended.filter(|_| !known.live && !run.status.is_active()).unwrap_or(known.since);
-    KnownRun {
-        goal: Some(world.state.objective.goal.clone()),
-        status: Some(run.status.word()),
-        resolved: resolved.len(),
-        unresolved: unresolved.len(),
-        ..known
-    }
-}
-
-fn row(store: &Store, record: &RunRecord, status: RunStatus) -> KnownRun {
-    let observed = liveness::observe(store, status);
-    let place = store.place();
-    KnownRun {
+    let problem = read.as_ref().err().map(ToString::to_string);
+    let world = read.ok().map(|loaded| World::new(loaded.state.clone()));
+    let run = world.as_ref().map(|world| &world.state.run);
+    let (resolved, unresolved) = world.as_ref().map(World::split).unwrap_or_default();
+    let observed = liveness::observe(&store, run.map_or(RunStatus::Running, |run| run.status));
+    let (place, live) = (store.place(), observed.holder.is_some() || store.is_live());
+    let ended = run.filter(|run| !live && !run.status.is_active());
+    let ended = ended.and_then(|run| run.ending.ended.clone());
+    Some(KnownRun {
         state: record.state.clone(),
         project: place.project.clone(),
         is_usual: place.is_usual(),
         lineage: record.lineage.clone(),
-        goal: None,
-        status: None,
-        live: observed.holder.is_some() || store.is_live(),
+        goal: world.as_ref().map(|world| world.state.objective.goal.clone()),
+        status: run.map(|run| run.status.word()),
+        live,
         activity: observed.liveness.activity,
         waits_for: observed.liveness.waits_for,
-        since: record.at.clone(),
-        resolved: 0,
-        unresolved: 0,
-        pid: observed.holder.as_deref().and_then(heartbeat::pid_in),
+        since: ended.unwrap_or_else(|| record.at.clone()),
+        resolved: resolved.len(),
+        unresolved: unresolved.len(),
+        pid: observed.pid,
         detached: record.log.is_some(),
         log: record.log.clone(),
-        problem: None,
-    }
+        problem,
+    })
 }

@@ -13,7 +13,7 @@ pub(super) use words::hint;
 use std::sync::LazyLock;
 
 use descent_core::doc::{
-    Fault, Limits, Member, Node, Parsed, Places, Span, Value, fits_double, pointer_push,
+    Fault, Limits, Member, Node, Parsed, Places, Span, Value, duplicates, fits_double, pointer_push,
 };
 use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput, StructureStyle};
 use regex::Regex;
@@ -31,8 +31,7 @@ const TEXT_KEYS: &str = "put the key in quotes";
 pub(super) fn parse(text: &str, limits: &Limits, warnings: &mut Vec<Fault>) -> Parsed {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     if body.is_empty() {
-        let fault = fault("empty-file", Span::default(), "the file is empty", None);
-        return Parsed { node: None, faults: vec![fault] };
+        return Parsed::refused(fault("empty-file", Span::default(), "the file is empty", None));
     }
     YamlReader::new(text, text.len() - body.len(), limits).read(warnings)
 }
@@ -45,13 +44,7 @@ pub fn parse_below(text: &str, from: usize, limits: &Limits, warnings: &mut Vec<
 }
 
 fn fault(rule: &'static str, span: Span, message: &str, hint: Option<&str>) -> Fault {
-    Fault {
-        span,
-        pointer: String::new(),
-        rule,
-        message: message.to_owned(),
-        hint: hint.map(str::to_owned),
-    }
+    Fault { span, ..Fault::at(rule, "", message.to_owned(), hint) }
 }
 
 /// The reading is over, with a fault that is noted already.
@@ -304,18 +297,14 @@ impl<'t> YamlReader<'t> {
     }
 
     fn duplicates(&mut self, members: &[Member]) -> Result<(), ReadingOver> {
-        let mut order: Vec<&Member> = members.iter().collect();
-        order.sort_by(|a, b| a.key.cmp(&b.key));
-        for same in order.chunk_by(|a, b| a.key == b.key) {
-            for second in &same[1..] {
-                let (line, column) = Places::new(self.text).line_col(same[0].key_span.start());
-                let key = shown(&second.key);
-                let message = format!("the key `{key}` already stands at {line}:{column}");
-                self.path.push(key.to_owned());
-                let hint = Some("keep one of them");
-                self.fault("duplicate-key", second.key_span, &message, hint)?;
-                self.path.pop();
-            }
+        for (first, second) in duplicates(members) {
+            let (line, column) = Places::new(self.text).line_col(first.key_span.start());
+            let key = shown(&second.key);
+            let message = format!("the key `{key}` already stands at {line}:{column}");
+            self.path.push(key.to_owned());
+            let hint = Some("keep one of them");
+            self.fault("duplicate-key", second.key_span, &message, hint)?;
+            self.path.pop();
         }
         Ok(())
     }

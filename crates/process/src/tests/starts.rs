@@ -84,7 +84,7 @@ async fn what_no_shell_can_start_ends_with_its_words() {
 async fn what_cannot_be_started_is_said_with_its_cause() {
     let world = World::new();
     let refused = async |job: Job| {
-        run(&job, None, &CancellationToken::new(), |_| panic!("started")).await.unwrap_err()
+        run(&job, None, None, &CancellationToken::new(), |_| panic!("started")).await.unwrap_err()
     };
     let nowhere = Job { cwd: world.directory.path().join("gone"), ..world.job("true") };
     assert!(matches!(refused(nowhere).await, SpawnError::NoDirectory(_)));
@@ -126,7 +126,7 @@ async fn jobs_of_a_tree_see_its_layers_and_what_the_last_one_left_in_them() {
     ] {
         let reach = Reach::Fenced { out: None };
         let job = Job { cwd: tree.clone(), reach, ..world.job(command) };
-        let ended = run(&job, Some(&fence), &CancellationToken::new(), |_| ()).await.unwrap();
+        let ended = run(&job, Some(&fence), None, &CancellationToken::new(), |_| ()).await.unwrap();
         assert_eq!((ended.how, ended.output.tail().trim_start()), (JobEnd::Exit(0), expected));
     }
     assert_eq!(std::fs::read_dir(tree.join("build")).unwrap().count(), 0, "nobody else sees them");
@@ -136,7 +136,7 @@ async fn jobs_of_a_tree_see_its_layers_and_what_the_last_one_left_in_them() {
         layers::make(&tree, &[layers::Layer { at: tree.join("build"), lower: image.clone() }])
             .unwrap();
         let job = Job { cwd: tree, reach: Reach::Fenced { out: None }, ..world.job("ls -A build") };
-        let ended = run(&job, Some(&fence), &CancellationToken::new(), |_| ()).await.unwrap();
+        let ended = run(&job, Some(&fence), None, &CancellationToken::new(), |_| ()).await.unwrap();
         assert_eq!(ended.output.tail().trim_start(), "", "{elsewhere}");
     }
     assert_eq!(std::fs::read_to_string(image.join("deep/o")).unwrap(), "built\n");

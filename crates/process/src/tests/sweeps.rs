@@ -23,7 +23,7 @@ fn sleeper(tag: Option<Tag>) -> (std::process::Child, RegistryEntry) {
     // A tag that a program took over from a job's environment does not make it the job's.
     command.process_group(0).env(process_table::MARK, "a-1/r/x");
     let (child, registered) =
-        registry::spawn(|| command.spawn().map(|child| (child.id(), child))).unwrap();
+        registry::spawn(false, || command.spawn().map(|child| (child.id(), child))).unwrap();
     eventually(|| (Tag::read(child.id()) == tag).then_some(()));
     (child, registered)
 }
@@ -67,7 +67,7 @@ async fn a_sweep_leaves_a_job_alone_whose_program_still_watches_it() {
         });
         ended.await.unwrap()
     };
-    let (ran, ended) = tokio::join!(run(&job, None, &no_cancel, |_| {}), sweeping);
+    let (ran, ended) = tokio::join!(run(&job, None, None, &no_cancel, |_| {}), sweeping);
     assert_eq!((ran.unwrap().how, ended), (JobEnd::Exit(5), Vec::new()));
 }
 

@@ -23,7 +23,7 @@ async fn what_is_written_is_heard_and_the_answer_is_read_beside_the_errors() {
         writer.shutdown().await.unwrap();
         assert_eq!(lines.next_line().await.unwrap(), None);
     };
-    let (ended, ()) = tokio::join!(super::super::talk(&job, None, theirs, &cancel, |_| {}), talk);
+    let (ended, ()) = tokio::join!(run(&job, None, Some(theirs), &cancel, |_| {}), talk);
     let ended = ended.unwrap();
     assert_eq!(ended.how, JobEnd::Exit(0));
     assert_eq!(ended.output.tail(), "over\n");
@@ -45,7 +45,7 @@ async fn a_job_waits_while_nobody_reads_and_its_last_words_arrive() {
         assert_eq!(rest.len(), 300_002);
         assert!(rest.ends_with(b"end"));
     };
-    let (ended, ()) = tokio::join!(super::super::talk(&job, None, theirs, &cancel, |_| {}), talk);
+    let (ended, ()) = tokio::join!(run(&job, None, Some(theirs), &cancel, |_| {}), talk);
     assert_eq!(ended.unwrap().how, JobEnd::Exit(0));
 }
 
@@ -56,7 +56,7 @@ async fn a_job_whose_reader_is_gone_goes_on_to_its_end() {
     let (ours, theirs) = duplex(ROOM);
     drop(ours);
     let cancel = CancellationToken::new();
-    let ended = super::super::talk(&job, None, theirs, &cancel, |_| {}).await.unwrap();
+    let ended = run(&job, None, Some(theirs), &cancel, |_| {}).await.unwrap();
     assert_eq!(ended.how, JobEnd::Exit(4));
 }
 
@@ -75,7 +75,7 @@ async fn cancelling_a_talk_ends_what_the_job_started_in_a_session_of_its_own() {
         while lines.next_line().await.unwrap().is_some() {}
         tool
     };
-    let (ended, tool) = tokio::join!(super::super::talk(&job, None, theirs, &cancel, |_| {}), talk);
+    let (ended, tool) = tokio::join!(run(&job, None, Some(theirs), &cancel, |_| {}), talk);
     assert_eq!(ended.unwrap().how, JobEnd::Cancelled);
     assert!(!is_alive(tool));
 }

@@ -94,7 +94,8 @@ pub fn read_private(dir: &Path, path: &Path, bytes_max: u64) -> Result<Option<Ve
     Ok(Some(bytes))
 }
 
-fn is_absent(error: &io::Error) -> bool {
+/// Whether nothing is there, nor could be.
+pub(crate) fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 

@@ -214,36 +214,24 @@ impl Drop for Secret {
 /// Characters of base64 that hold the shortest secret, at least.
 const RUN_MIN: usize = 11;
 
-/// The escapes that are a number, of a byte or of a character. Escapes of their first sign are undone with it, since each
-/// pass costs the whole text.
-const NUMBERS: [NumberEscape; 7] = [
-    NumberEscape::new(r"(?:%(?:25)*|\\+x)([[:xdigit:]]{2})", 16, true),
-    NumberEscape::new(r"\\+([0-3][0-7]{2}|[0-7]{1,2})", 8, true),
-    NumberEscape::new(r"\\+u([[:xdigit:]]{4})", 16, false),
-    NumberEscape::new(r"\\+U([[:xdigit:]]{8})", 16, false),
-    NumberEscape::new(r"\\+[ux]\{([[:xdigit:]]{1,8})\}", 16, false),
-    NumberEscape::new(r"&(?:amp;)*#[xX]([[:xdigit:]]{1,8});", 16, false),
-    NumberEscape::new(r"&(?:amp;)*#([0-9]{1,8});", 10, false),
+/// The escapes that are a number: pattern, radix, and whether it is of a byte. Those of their first sign are undone with
+/// it, since each pass costs the whole text.
+const NUMBERS: [(&str, u32, bool); 7] = [
+    (r"(?:%(?:25)*|\\+x)([[:xdigit:]]{2})", 16, true),
+    (r"\\+([0-3][0-7]{2}|[0-7]{1,2})", 8, true),
+    (r"\\+u([[:xdigit:]]{4})", 16, false),
+    (r"\\+U([[:xdigit:]]{8})", 16, false),
+    (r"\\+[ux]\{([[:xdigit:]]{1,8})\}", 16, false),
+    (r"&(?:amp;)*#[xX]([[:xdigit:]]{1,8});", 16, false),
+    (r"&(?:amp;)*#([0-9]{1,8});", 10, false),
 ];
 /// Those of JSON, shells and HTML that are a sign, and what a terminal obeys.
 const SIGNS: &str = r#"\\+([[:punct:]])|&(?:amp;)*(amp|lt|gt|quot|apos);|(\x1b)(?:\[[0-?]*[ -/]*[@-~]|[()][0-9A-B])"#;
 
 static ESCAPES: LazyLock<Option<Regex>> = LazyLock::new(|| {
-    let all = NUMBERS.map(|escape| escape.pattern).join("|");
+    let all = NUMBERS.map(|(pattern, ..)| pattern).join("|");
     Regex::new(&format!("(?-u){all}|{SIGNS}")).ok()
 });
-
-struct NumberEscape {
-    pattern: &'static str,
-    radix: u32,
-    is_byte: bool,
-}
-
-impl NumberEscape {
-    const fn new(pattern: &'static str, radix: u32, is_byte: bool) -> Self {
-        Self { pattern, radix, is_byte }
-    }
-}
 
 /// The text with each escape undone once; `None` if it has none.
 pub(super) fn unescaped(text: &[u8]) -> Option<Vec<u8>> {
@@ -258,7 +246,7 @@ fn meaning(found: &Captures<'_>) -> Vec<u8> {
     let Some((nth, inner)) = groups.find_map(|(nth, group)| Some((nth, group?.as_bytes()))) else {
         return Vec::new();
     };
-    let Some(escape) = NUMBERS.get(nth) else {
+    let Some((_, radix, is_byte)) = NUMBERS.get(nth) else {
         let sign: &[u8] = match inner {
             b"amp" => b"&",
             b"lt" => b"<",
@@ -271,9 +259,9 @@ fn meaning(found: &Captures<'_>) -> Vec<u8> {
         return sign.to_vec();
     };
     let digits = str::from_utf8(inner).unwrap_or_default();
-    let code = u32::from_str_radix(digits, escape.radix).unwrap_or_default();
+    let code = u32::from_str_radix(digits, *radix).unwrap_or_default();
     match u8::try_from(code) {
-        Ok(byte) if escape.is_byte => vec![byte],
+        Ok(byte) if *is_byte => vec![byte],
         _ => char::from_u32(code).into_iter().collect::<String>().into(),
     }
 }

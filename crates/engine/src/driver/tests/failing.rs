@@ -65,20 +65,11 @@ impl Programs for FailingPrograms {
     fn run<'a>(
         &'a self,
         job: &'a Job,
+        channel: Option<DuplexStream>,
         cancel: &'a CancellationToken,
         on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
     ) -> RunningJob<'a> {
-        spoilt(self.fate(), REAL_PROGRAMS.run(job, cancel, on_started))
-    }
-
-    fn talk<'a>(
-        &'a self,
-        job: &'a Job,
-        channel: DuplexStream,
-        cancel: &'a CancellationToken,
-        on_started: Box<dyn FnOnce(&JobRecord) + Send + 'a>,
-    ) -> RunningJob<'a> {
-        spoilt(self.fate(), REAL_PROGRAMS.talk(job, channel, cancel, on_started))
+        spoilt(self.fate(), REAL_PROGRAMS.run(job, channel, cancel, on_started))
     }
 
     fn run_tool(&self, tool: &Tool) -> Result<ToolOutput, ToolError> {

@@ -181,7 +181,7 @@ fn turn(
             if !fresh.is_foreign {
                 return Ok((fresh, true));
             }
-            adopt(store, Some(&known.state), "ada", clock::now()).map(|(loaded, _)| (loaded, true))
+            adopt(store, Some(&known.state), "ada", clock::now()).map(|done| (done.loaded, true))
         }
     }
 }

@@ -9,7 +9,6 @@ use descent_core::{
     world::earlier,
 };
 use descent_minds::prompt::{self, Ending, TreeStart};
-use tokio_util::sync::CancellationToken;
 
 use super::{
     Attempting, PromptRequest, ToldPrompt, consult, consult::shell_faults, has_room, message,
@@ -29,19 +28,16 @@ use descent_system::{
 };
 use descent_workspace::{self as workspace, MadeChange, MissingPlace, Warmth};
 
-pub(super) async fn attempt(
-    a: Attempting,
-    cancel: CancellationToken,
-) -> Result<Option<Input>, Failure> {
+pub(super) async fn attempt(a: Attempting) -> Result<Option<Input>, Failure> {
     if let Some(outcome) = a.executor.held.get(&a.intent) {
         return keep(a, outcome).await;
     }
     let session = a.executor.sessions.take(&a.intent.id);
     let mut warmth = a.warmth();
-    let mut made = make(&a, session, warmth, &cancel).await?;
+    let mut made = make(&a, session, warmth).await?;
     while let MadeAttempt::Again(next) = made {
         warmth = next.min(warmth);
-        made = make(&a, None, warmth, &cancel).await?;
+        made = make(&a, None, warmth).await?;
     }
     match made {
         MadeAttempt::Ended(outcome) => keep(a, *outcome).await,
@@ -63,7 +59,6 @@ async fn make(
     a: &Attempting,
     session: Option<SessionRecord>,
     warmth: Warmth,
-    cancel: &CancellationToken,
 ) -> Result<MadeAttempt, Failure> {
     let shape = match shape(a).await? {
         Ok(shape) => shape,
@@ -112,7 +107,7 @@ async fn make(
     let (cwd, own) = (attempt.context.cwd.clone(), attempt.context.dir.clone());
     // An agent costs: none is started if its result could not be kept.
     [&cwd, &own].into_iter().try_for_each(|at| has_room(at))?;
-    let inputs = match agent::begin(&attempt, cancel).await? {
+    let inputs = match agent::begin(&attempt, &a.cancel).await? {
         Begun::Ready(inputs) => inputs,
         Begun::Cancelled => return Ok(MadeAttempt::Cancelled),
         Begun::Failed(_) if is_warm => return Ok(MadeAttempt::Again(Warmth::Cold)),
@@ -122,7 +117,7 @@ async fn make(
         note_setup(a, laid).await?;
     }
     let made = tokio::select! {
-        made = agent::finish(attempt, inputs, cancel) => made,
+        made = agent::finish(attempt, inputs, &a.cancel) => made,
         never = follow(a, &usage) => match never {},
     };
     let outcome = match made {
@@ -143,11 +138,7 @@ fn ended(a: &Attempting, outcome: Outcome) -> MadeAttempt {
 /// The prompt of an attempt; git is asked for the changes of earlier ones.
 async fn told(a: &Attempting, start: TreeStart, tree: PathBuf) -> Result<ToldPrompt, Failure> {
     let executor = a.executor.clone();
-    let ending = if a.action.is_some() {
-        Ending::ResultFile
-    } else {
-        executor.agents.ending(&a.intent, a.is_plan)
-    };
+    let ending = executor.agents.ending(&a.world.state, &a.intent);
     let (world, intent, now) = (a.world.clone(), a.intent.clone(), executor.clock.now());
     let tell = move || {
         Ok(ToldPrompt::of(&PromptRequest {

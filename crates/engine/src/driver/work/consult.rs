@@ -4,7 +4,6 @@
 //! Not here: which question, and what an answer means (the core).
 
 use std::{
-    ffi::OsString,
     path::{Path, PathBuf},
     sync::Arc,
     time::Duration,
@@ -16,11 +15,8 @@ use descent_core::{
     event::{ConsultAnswer, ConsultEnd, Input, Outcome},
     fragment::{self, ProposedParts, delta, delta::DeltaRequest},
     id::{AtomId, AttemptId, ConsultId},
-    judging::{PlanFacts, PlanQuestions},
-    state::{
-        AnswerForm, Check, Constraints, Consult, Intent, Leaf, Moment, Question, Role, SideEffect,
-        Usage,
-    },
+    judging::PlanFacts,
+    state::{AnswerForm, Check, Consult, Intent, Leaf, Moment, Question, Role, SideEffect},
     wording,
     world::{Session, World, fragment_request},
 };
@@ -31,7 +27,7 @@ use super::{Attempting, has_room};
 use crate::{
     driver::{
         executor::{RealExecutor, blocking, with_trees},
-        resume::note_of_consult,
+        resume::note_of,
     },
     plan_surroundings::PlanPlace,
 };
@@ -43,6 +39,7 @@ use descent_workspace::{Checkout, Warmth};
 /// A question, with the state that recorded it.
 pub(super) struct Consulting {
     pub(super) executor: RealExecutor,
+    pub(super) cancel: CancellationToken,
     pub(super) world: World,
     pub(super) session: Session,
     pub(super) consult: Consult,
@@ -54,30 +51,25 @@ fn intent_of(consult: &Consult) -> Intent {
         id: AttemptId::new(consult.id.as_str()),
         atom: AtomId::new(consult.id.as_str()),
         context: consult.digest(),
-        choices: Default::default(),
         epoch: consult.epoch,
         n: consult.n,
         effect: SideEffect::Tree,
         base: consult.commit.clone(),
         role: consult.question.row().role,
         agent: Some(consult.agent.clone()),
-        reserved: Usage::default(),
         at: consult.at.clone(),
-        extra: Default::default(),
+        ..Intent::default()
     }
 }
 
-pub(super) async fn consult(
-    c: Consulting,
-    cancel: CancellationToken,
-) -> Result<Option<Input>, Failure> {
+pub(super) async fn consult(c: Consulting) -> Result<Option<Input>, Failure> {
     let intent = intent_of(&c.consult);
     let (attempts, its) = (c.executor.place.attempts(), intent.clone());
     let known = blocking(move || Ok(agent::finished(&attempts, &its))).await?;
     let outcome = match known {
         // It was answered before the loop died: nobody is asked twice.
         Some(outcome) => outcome,
-        None => match ask(&c, intent, &cancel).await? {
+        None => match ask(&c, intent).await? {
             Some(outcome) => outcome,
             None => return Ok(None),
         },
@@ -92,11 +84,7 @@ pub(super) async fn consult(
     Ok(Some(Input::Consulted { consult: c.consult.id, end: Box::new(end) }))
 }
 
-async fn ask(
-    c: &Consulting,
-    intent: Intent,
-    cancel: &CancellationToken,
-) -> Result<Option<Outcome>, Failure> {
+async fn ask(c: &Consulting, intent: Intent) -> Result<Option<Outcome>, Failure> {
     let executor = &c.executor;
     let (workspaces, commit) = (executor.workspaces.clone(), c.consult.commit.clone());
     let made = blocking(move || {
@@ -108,11 +96,11 @@ async fn ask(
         return Ok(None);
     };
     let maker = executor.agents.maker(&intent, false, &executor.environment, QUESTION_SLOT)?;
-    let started = note_of_consult(&executor.place);
+    let started = note_of(&executor.place, QUESTION_SLOT);
     let job = executor.job(&intent, maker, tree.clone(), started, timeout(c));
     let dir = job.dir.clone();
     [&tree, &dir].into_iter().try_for_each(|at| has_room(at))?;
-    let made = agent::make(AttemptJob::question(job, &prompt, form), cancel).await?;
+    let made = agent::make(AttemptJob::question(job, &prompt, form), &c.cancel).await?;
     let Some(mut outcome) = made else {
         return Ok(None);
     };
@@ -178,7 +166,7 @@ fn look_at(c: &Consulting, tree: &Path) -> DeltaLook {
     DeltaLook {
         world: c.world.clone(),
         consult: c.consult.id.clone(),
-        place: PlanLook::new(Some(tree.to_owned()), &c.executor, &c.world),
+        place: place_in(Some(tree.to_owned()), &c.executor, &c.world),
         has_worker: c.executor.agents.worker().is_some(),
     }
 }
@@ -203,10 +191,10 @@ pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
         let read = |text: &str| answer_forms::finding(&answer_forms::object(text)?);
         (answer_forms::finding_schema(), Arc::new(move |text: &str| read(text).err()))
     } else if a.is_plan {
-        let (world, intent, look) = (a.world.clone(), a.intent.clone(), PlanLook::of(a));
+        let (world, intent, place) = (a.world.clone(), a.intent.clone(), place_of(a));
         let fault = move |object: &str| {
             let asked = fragment_request(&world, &intent);
-            fragment::fault(asked, object, |questions| look.facts(questions))
+            fragment::fault(asked, object, |questions| place.facts(questions))
         };
         (fragment::schema(), Arc::new(fault))
     } else {
@@ -215,38 +203,20 @@ pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
     Some(QuestionForm { duty: a.intent.role.into(), schema, fault })
 }
 
-/// The place in which a plan would be carried out.
-pub(super) struct PlanLook {
-    /// Unknown where an attempt has no tree: everything counts as being there then.
-    project: Option<PathBuf>,
-    path: OsString,
-    constraints: Constraints,
+/// The tree of an attempt as the place of its plan. Without one everything counts as being there.
+fn place_of(a: &Attempting) -> PlanPlace {
+    let project = a.executor.workspaces.as_left(a.slot).ok().map(|dir| dir.path);
+    place_in(project, &a.executor, &a.world)
 }
 
-impl PlanLook {
-    pub(super) fn new(project: Option<PathBuf>, executor: &RealExecutor, world: &World) -> Self {
-        let constraints = world.state.objective.constraints.clone();
-        Self { project, path: executor.environment.path(), constraints }
-    }
-
-    /// The tree of an attempt.
-    fn of(a: &Attempting) -> Self {
-        let project = a.executor.workspaces.as_left(a.slot).ok().map(|dir| dir.path);
-        Self::new(project, &a.executor, &a.world)
-    }
-
-    fn facts(&self, questions: PlanQuestions) -> PlanFacts {
-        let Some(project) = &self.project else {
-            return PlanFacts::default();
-        };
-        let place = PlanPlace { project, path: &self.path, constraints: &self.constraints };
-        place.facts(questions)
-    }
+fn place_in(project: Option<PathBuf>, executor: &RealExecutor, world: &World) -> PlanPlace {
+    let constraints = world.state.objective.constraints.clone();
+    PlanPlace { project, path: executor.environment.path(), constraints }
 }
 
 /// The things that a plan names and the machine lacks.
 pub(super) fn facts(a: &Attempting, outcome: &Outcome) -> PlanFacts {
-    PlanLook::of(a).facts(fragment::proposed(outcome).questions)
+    place_of(a).facts(fragment::proposed(outcome).questions)
 }
 
 /// Faults of a plan that the core cannot see.
@@ -263,11 +233,11 @@ fn unseen(proposed: ProposedParts, has_worker: bool) -> Vec<(String, String)> {
 }
 
 /// A refiner's change beside the plan that it changes, and the place in which it would be carried out.
-pub(super) struct DeltaLook {
-    pub(super) world: World,
-    pub(super) consult: ConsultId,
-    pub(super) place: PlanLook,
-    pub(super) has_worker: bool,
+struct DeltaLook {
+    world: World,
+    consult: ConsultId,
+    place: PlanPlace,
+    has_worker: bool,
 }
 
 impl DeltaLook {
@@ -275,17 +245,17 @@ impl DeltaLook {
         DeltaRequest { state: &self.world.state, graph: &self.world.graph, consult: &self.consult }
     }
 
-    pub(super) fn facts(&self, answer: &Node) -> PlanFacts {
+    fn facts(&self, answer: &Node) -> PlanFacts {
         self.place.facts(delta::proposed(self.request(), answer).questions)
     }
 
-    pub(super) fn shell_faults(&self, answer: &Node) -> Vec<(String, String)> {
+    fn shell_faults(&self, answer: &Node) -> Vec<(String, String)> {
         unseen(delta::proposed(self.request(), answer), self.has_worker)
     }
 
     /// # Errors
     /// What keeps an answer from being a change, in words to mend it by.
-    pub(super) fn fault(&self, answer: &Node) -> Result<(), String> {
+    fn fault(&self, answer: &Node) -> Result<(), String> {
         let judged = delta::judge(self.request(), answer, &self.facts(answer));
         let mut faults = judged.err().unwrap_or_default();
         let unseen = self.shell_faults(answer);

@@ -36,6 +36,7 @@ const SETUP_MAX: Duration = Duration::from_secs(1800);
 /// A check to be judged, with the state that asks for it.
 pub(super) struct Judging {
     pub(super) executor: RealExecutor,
+    pub(super) cancel: CancellationToken,
     pub(super) session: Session,
     pub(super) world: World,
     pub(super) scope: Scope,
@@ -45,14 +46,14 @@ pub(super) struct Judging {
     pub(super) check: Check,
 }
 
-pub(super) async fn judge(j: Judging, cancel: CancellationToken) -> Result<Option<Input>, Failure> {
+pub(super) async fn judge(j: Judging) -> Result<Option<Input>, Failure> {
     let (scope, onto) = (j.scope.clone(), j.onto.clone());
     let (workspaces, head) = (&j.executor.workspaces, onto.clone());
-    let mut judged = judge_in_checkout(&j, &cancel).await;
+    let mut judged = judge_in_checkout(&j).await;
     let is_unexplained = judged.as_ref().is_err_and(|failure| failure.cause.is_none());
     if is_unexplained && matches!(scope, Scope::Atom(_)) && workspaces.missing().is_none() {
         // The repository may have been away for a moment.
-        judged = judge_in_checkout(&j, &cancel).await;
+        judged = judge_in_checkout(&j).await;
     }
     match (judged, scope) {
         (Err(failure), Scope::Atom(attempt)) => {
@@ -83,9 +84,10 @@ fn proves_nothing(at: &Path, rule: &Leaf, seen: &Measurement) -> Option<Failure>
 }
 
 impl Judging {
-    /// The mark of its processes.
-    fn mark(&self) -> String {
-        format!("{}/{}/check", self.executor.place.mark(), self.executor.run)
+    fn setting(&self) -> CheckSetting<'_> {
+        let RealExecutor { environment, programs, place, run, .. } = &self.executor;
+        let mark = format!("{}/{run}/check", place.mark());
+        CheckSetting { environment, programs: &**programs, mark, cancel: &self.cancel }
     }
 
     /// All that was measured.
@@ -103,19 +105,12 @@ impl Judging {
     }
 
     /// A checkout with `setup` done. If `setup` fails in a reused one, it is made anew once.
-    async fn prepare(
-        &self,
-        tree: CheckTree,
-        cancel: &CancellationToken,
-    ) -> Result<CheckoutOutcome, Failure> {
-        let RealExecutor { workspaces, environment, programs, .. } = &self.executor;
-        let mark = self.mark();
-        let bench = PrepareContext { env: environment, programs: &**programs, mark: &mark, cancel };
-        let prepared = prepare_checkout(workspaces, tree.clone(), &bench).await?;
+    async fn prepare(&self, tree: CheckTree) -> Result<CheckoutOutcome, Failure> {
+        let (workspaces, setting) = (&self.executor.workspaces, self.setting());
+        let prepared = setting.prepare(workspaces, tree.clone()).await?;
         if let CheckoutOutcome::SetupFailed { is_reused: true, .. } = prepared {
             self.remove(tree.kind).await?;
-            let cold = CheckTree { warmth: Warmth::Cold, ..tree };
-            return prepare_checkout(workspaces, cold, &bench).await;
+            return setting.prepare(workspaces, CheckTree { warmth: Warmth::Cold, ..tree }).await;
         }
         Ok(prepared)
     }
@@ -152,17 +147,14 @@ impl Judging {
 
     /// If `setup` fails on a result, the result has failed, unless `setup` fails on the start's
     /// tree too.
-    async fn after_failed_setup(
-        &self,
-        seen: Measurement,
-        cancel: &CancellationToken,
-    ) -> Result<Option<Input>, Failure> {
+    async fn after_failed_setup(&self, seen: Measurement) -> Result<Option<Input>, Failure> {
         let start = self.world.state.run.started_from.as_ref();
-        let start = start.map(|start| start.commit.clone());
-        let is_the_start = start == self.commit;
-        let on_start = match is_the_start {
-            true => CheckoutOutcome::SetupFailed { seen: seen.clone(), is_reused: false },
-            false => self.prepare(CheckTree::cold(Checkout::Pristine, start), cancel).await?,
+        let commit = start.map(|start| start.commit.clone());
+        let on_start = if commit == self.commit {
+            CheckoutOutcome::SetupFailed { seen: seen.clone(), is_reused: false }
+        } else {
+            let (kind, warmth) = (Checkout::Pristine, Warmth::Cold);
+            self.prepare(CheckTree { kind, commit, warmth }).await?
         };
         Ok(match on_start {
             CheckoutOutcome::Cancelled => None,
@@ -194,10 +186,7 @@ impl Judging {
 
 /// Measures leaf after leaf until the check is decided, each leaf once. A result that would make an
 /// attempt fail is measured again in a new checkout.
-async fn judge_in_checkout(
-    j: &Judging,
-    cancel: &CancellationToken,
-) -> Result<Option<Input>, Failure> {
+async fn judge_in_checkout(j: &Judging) -> Result<Option<Input>, Failure> {
     let kind = j.checkout();
     let mut tree = CheckTree { kind, commit: j.commit.clone(), warmth: Warmth::Warm };
     if matches!(j.basis, Basis::Pristine(_)) {
@@ -208,15 +197,15 @@ async fn judge_in_checkout(
         }
     }
     for is_last in [false, true] {
-        let checked = match j.prepare(tree.clone(), cancel).await {
+        let checked = match j.prepare(tree.clone()).await {
             Ok(CheckoutOutcome::Ready(checked)) => checked,
             Ok(CheckoutOutcome::Cancelled) => return Ok(None),
             Ok(CheckoutOutcome::SetupFailed { seen, .. }) => {
-                return j.after_failed_setup(seen, cancel).await;
+                return j.after_failed_setup(seen).await;
             }
             Err(failure) => return too_small(j, kind, failure).await,
         };
-        let Some((seen, evidence)) = measure_in(j, &checked.at, cancel).await? else {
+        let Some((seen, evidence)) = measure_in(j, &checked.at).await? else {
             return Ok(None);
         };
         if is_last || !j.is_doubtful(&checked, &evidence) {
@@ -234,21 +223,9 @@ async fn judge_in_checkout(
 /// The measurements and the evidence with them; `None` if cancelled.
 type Measurements = (Vec<(Digest, Measurement)>, EvidenceCache);
 
-async fn measure_in(
-    j: &Judging,
-    at: &Path,
-    cancel: &CancellationToken,
-) -> Result<Option<Measurements>, Failure> {
-    let timeout_ms = j.world.state.objective.constraints.attempt_timeout_ms();
-    let bench = MeasureContext {
-        at,
-        env: &j.executor.environment,
-        programs: &*j.executor.programs,
-        timeout_default: Duration::from_millis(timeout_ms),
-        mark: &j.mark(),
-        cancel,
-        keep: Some(EvidenceKeeper { store: &j.executor.evidence, state: &j.world.state }),
-    };
+async fn measure_in(j: &Judging, at: &Path) -> Result<Option<Measurements>, Failure> {
+    let (setting, state) = (j.setting(), &j.world.state);
+    let timeout = Duration::from_millis(state.objective.constraints.attempt_timeout_ms());
     let mut session = j.session.clone();
     let mut seen: Vec<(Digest, Measurement)> = Vec::new();
     while let Some(leaf) = desired::next_leaf(&session, &j.world, &j.check, &j.basis) {
@@ -258,7 +235,9 @@ async fn measure_in(
         }
         let Some(rule) = leaf.leaf() else { break };
         (j.executor.measuring)(&j.scope, &leaf.title());
-        let Some(measurement) = verify::measure(rule, &bench).await else { return Ok(None) };
+        let keep = Some(EvidenceKeeper { store: &j.executor.evidence, state });
+        let measured = setting.measure(rule, at, timeout, keep).await;
+        let Some(measurement) = measured else { return Ok(None) };
         if let Some(failure) = proves_nothing(at, rule, &measurement) {
             return Err(failure);
         }
@@ -341,56 +320,58 @@ pub struct CheckTree {
     pub warmth: Warmth,
 }
 
-impl CheckTree {
-    pub fn cold(kind: Checkout, commit: Option<CommitId>) -> Self {
-        Self { kind, commit, warmth: Warmth::Cold }
-    }
-}
-
-/// The setting in which `setup` runs.
-pub struct PrepareContext<'a> {
-    pub env: &'a Environment,
+/// The setting in which checks are measured, and `setup` runs.
+pub struct CheckSetting<'a> {
+    pub environment: &'a Environment,
     pub programs: &'a dyn Programs,
-    pub mark: &'a str,
+    /// The mark of the processes.
+    pub mark: String,
     pub cancel: &'a CancellationToken,
 }
 
-/// Makes a clean checkout, and runs `setup` if that is still needed.
-pub async fn prepare_checkout(
-    workspaces: &Workspaces,
-    tree: CheckTree,
-    &PrepareContext { env, programs, mark, cancel }: &PrepareContext<'_>,
-) -> Result<CheckoutOutcome, Failure> {
-    let CheckTree { kind, commit, warmth } = tree;
-    let make = move |workspaces: &Workspaces| workspaces.for_checks(kind, commit.as_ref(), warmth);
-    let made = with_trees(workspaces, make).await?;
-    let ready = |setup_ms| {
-        let (at, is_reused) = (made.path.clone(), made.is_reused);
-        Ok(CheckoutOutcome::Ready(ReadyCheckout { at, is_reused, setup_ms }))
-    };
-    let check = workspaces.setup().filter(|_| made.is_new).map(Check::command);
-    let Some(rule) = check.as_ref().and_then(Check::leaf) else { return ready(None) };
-    let bench = MeasureContext {
-        at: &made.path,
-        env,
-        programs,
-        timeout_default: SETUP_MAX,
-        mark,
-        cancel,
-        keep: None,
-    };
-    let Some(seen) = verify::measure(rule, &bench).await else {
-        return Ok(CheckoutOutcome::Cancelled);
-    };
-    if verdict::of_leaf(rule, &seen) != Verdict::Pass {
-        // A failure on a full disk proves nothing.
-        has_room(&made.path)?;
-        return Ok(CheckoutOutcome::SetupFailed { seen, is_reused: made.is_reused });
+impl CheckSetting<'_> {
+    /// Measures one leaf, which may have a time of its own; `None` where it was cut off.
+    pub async fn measure(
+        &self,
+        rule: &Leaf,
+        at: &Path,
+        timeout_default: Duration,
+        keep: Option<EvidenceKeeper<'_>>,
+    ) -> Option<Measurement> {
+        let &Self { environment: env, programs, ref mark, cancel } = self;
+        let context = MeasureContext { at, env, programs, timeout_default, mark, cancel, keep };
+        verify::measure(rule, &context).await
     }
-    if let Some(trees) = workspaces.trees() {
-        trees.checks_are_set_up(kind, &made)?;
+
+    /// Makes a clean checkout, and runs `setup` if that is still needed.
+    pub async fn prepare(
+        &self,
+        workspaces: &Workspaces,
+        tree: CheckTree,
+    ) -> Result<CheckoutOutcome, Failure> {
+        let CheckTree { kind, commit, warmth } = tree;
+        let make =
+            move |workspaces: &Workspaces| workspaces.for_checks(kind, commit.as_ref(), warmth);
+        let made = with_trees(workspaces, make).await?;
+        let ready = |setup_ms| {
+            let (at, is_reused) = (made.path.clone(), made.is_reused);
+            Ok(CheckoutOutcome::Ready(ReadyCheckout { at, is_reused, setup_ms }))
+        };
+        let check = workspaces.setup().filter(|_| made.is_new).map(Check::command);
+        let Some(rule) = check.as_ref().and_then(Check::leaf) else { return ready(None) };
+        let Some(seen) = self.measure(rule, &made.path, SETUP_MAX, None).await else {
+            return Ok(CheckoutOutcome::Cancelled);
+        };
+        if verdict::of_leaf(rule, &seen) != Verdict::Pass {
+            // A failure on a full disk proves nothing.
+            has_room(&made.path)?;
+            return Ok(CheckoutOutcome::SetupFailed { seen, is_reused: made.is_reused });
+        }
+        if let Some(trees) = workspaces.trees() {
+            trees.checks_are_set_up(kind, &made)?;
+        }
+        ready(Some(seen.duration_ms))
     }
-    ready(Some(seen.duration_ms))
 }
 
 pub(super) fn has_room(at: &Path) -> Result<(), Failure> {

@@ -46,7 +46,7 @@ pub(super) fn findings(place: &StatePlace, programs: &dyn Programs) -> Vec<Findi
         Err(error) => {
             let failure = Failure::from(error);
             let means = "no run begins with it";
-            return vec![Health::Missing.of("agents", failure.message, means).mend(failure.hint)];
+            return vec![Health::Missing.of("agents", failure.message, means, failure.hint)];
         }
     };
     let environment = environment::for_attempts(std::env::vars_os(), &[]);
@@ -74,7 +74,7 @@ fn unknown_roles(config: &Config) -> Vec<Finding> {
         let failure = Failure::from(error);
         let name = format!("role {}", choice.duty.text());
         let means = "no run begins with it";
-        Some(Health::Missing.of(name, failure.message, means).mend(failure.hint))
+        Some(Health::Missing.of(name, failure.message, means, failure.hint))
     });
     unknown.collect()
 }
@@ -94,12 +94,8 @@ fn of_machine(look: &AgentLook<'_>) -> Vec<Finding> {
         })
         .collect();
     let means = "a task without an action finds nobody who does it";
-    let lines = example().join(" and ");
-    findings.push(
-        Health::Degraded
-            .of("worker", "none is configured", means)
-            .mend(format!("in descent.toml: {lines}")),
-    );
+    let mend = format!("in descent.toml: {}", example().join(" and "));
+    findings.push(Health::Degraded.of("worker", "none is configured", means, mend));
     findings
 }
 
@@ -108,12 +104,8 @@ fn not_tried(look: &AgentLook<'_>, name: &AgentName, why: &str) -> Finding {
     let why = phrase::visible(why);
     let found = format!("not tried: this configuration is not yours (descent.toml {why})");
     let means = "nothing of it starts, and no key is read, before you allowed it";
-    let finding = if is_needed(look, name) {
-        Health::Unusable.of(label(name), found, means)
-    } else {
-        Health::Degraded.of(label(name), found, means)
-    };
-    finding.mend("descent trust --worker")
+    let health = if is_needed(look, name) { Health::Unusable } else { Health::Degraded };
+    health.of(label(name), found, means, "descent trust --worker")
 }
 
 /// Whether a role names it.
@@ -125,7 +117,7 @@ fn is_needed(look: &AgentLook<'_>, name: &AgentName) -> bool {
 fn of_name(look: &AgentLook<'_>, name: &AgentName) -> Finding {
     match look.config.by_name(name, "the configuration") {
         Ok(agent) => AgentFinding { look, agent, is_needed: is_needed(look, name) }.finding(),
-        Err(error) => Health::Missing.of(label(name), error.to_string(), NO_WORK),
+        Err(error) => Health::Missing.of(label(name), error.to_string(), NO_WORK, ""),
     }
 }
 
@@ -166,7 +158,7 @@ impl AgentFinding<'_> {
                     let mend = format!(
                         "try another model in agents.{name}.model, or another server for it"
                     );
-                    Health::Degraded.of(label(name), found, MISFIT).mend(mend)
+                    Health::Degraded.of(label(name), found, MISFIT, mend)
                 }
                 Err((found, mend)) => self.unusable(found, mend),
             };
@@ -252,19 +244,17 @@ impl AgentFinding<'_> {
     }
 
     fn missing(&self, found: String, mend: String) -> Finding {
-        self.lack(Health::Missing.of(label(&self.agent.name), found, NO_WORK), mend)
+        self.lack(Health::Missing, found, mend)
     }
 
     fn unusable(&self, found: String, mend: String) -> Finding {
-        self.lack(Health::Unusable.of(label(&self.agent.name), found, NO_WORK), mend)
+        self.lack(Health::Unusable, found, mend)
     }
 
     /// An agent that no role names is no lack of the machine.
-    fn lack(&self, mut finding: Finding, mend: String) -> Finding {
-        if !self.is_needed {
-            finding.health = Health::Degraded;
-        }
-        finding.mend(mend)
+    fn lack(&self, health: Health, found: String, mend: String) -> Finding {
+        let health = if self.is_needed { health } else { Health::Degraded };
+        health.of(label(&self.agent.name), found, NO_WORK, mend)
     }
 }
 

@@ -43,15 +43,12 @@ pub(super) fn findings(place: &StatePlace) -> Vec<Finding> {
             findings.push(build_state(&place.project, &there));
             findings.extend(leftovers(place, &cache));
         }
-        None => findings.push(
-            Health::Missing
-                .of(
-                    "cache",
-                    "neither XDG_CACHE_HOME nor HOME is set",
-                    "there is no place for the working copies of attempts",
-                )
-                .mend("export HOME=…"),
-        ),
+        None => findings.push(Health::Missing.of(
+            "cache",
+            "neither XDG_CACHE_HOME nor HOME is set",
+            "there is no place for the working copies of attempts",
+            "export HOME=…",
+        )),
     }
     findings.push(version(place));
     findings.extend(repository(place));
@@ -78,7 +75,7 @@ fn leftovers(place: &StatePlace, cache: &Path) -> Option<Finding> {
     let bytes = all.iter().map(|one| one.bytes).fold(0, u64::saturating_add);
     let found = format!("{}, {}", phrase::count(all.len(), "ended run"), phrase::megabytes(bytes));
     let means = "nothing needs them; they take room";
-    Some(Health::Degraded.of("leftovers", found, means).mend("descent clean -n"))
+    Some(Health::Degraded.of("leftovers", found, means, "descent clean -n"))
 }
 
 fn state(place: &StatePlace) -> Vec<Finding> {
@@ -93,7 +90,7 @@ fn state(place: &StatePlace) -> Vec<Finding> {
 
 fn tried(probe: &store::Probe) -> [Finding; 3] {
     let lacks = |name, error: &io::Error, means, mend: &str| {
-        Health::Missing.of(name, error.to_string(), means).mend(mend)
+        Health::Missing.of(name, error.to_string(), means, mend)
     };
     let durable = match &probe.durable {
         Ok(()) => Finding::ok("state write", "written, synced and renamed"),
@@ -104,7 +101,7 @@ fn tried(probe: &store::Probe) -> [Finding; 3] {
     let edits = match &probe.mode {
         Ok(mode) if mode.is_degraded() => {
             let [name, meaning] = mode.words();
-            Health::Degraded.of("edits", name, meaning).mend(LOCAL_DISK)
+            Health::Degraded.of("edits", name, meaning, LOCAL_DISK)
         }
         Ok(mode) => Finding::ok("edits", mode.words().join(": ")),
         Err(error) => lacks("edits", error, "no commit can take a name here", OTHER_DISK),
@@ -118,9 +115,8 @@ fn tried(probe: &store::Probe) -> [Finding; 3] {
 
 fn unwritable(name: &'static str, dir: &Path, error: &io::Error) -> Finding {
     let found = format!("{}: {error}", dir.display());
-    Health::Missing
-        .of(name, found, "nothing can be written there")
-        .mend(format!("chmod u+w {}, or free some space", quoted(dir)))
+    let mend = format!("chmod u+w {}, or free some space", quoted(dir));
+    Health::Missing.of(name, found, "nothing can be written there", mend)
 }
 
 #[cfg(target_os = "linux")]
@@ -141,33 +137,30 @@ fn room(name: &'static str, dir: &Path) -> Finding {
     let at = dir.display();
     let Some(space) = space::free_space(dir) else {
         let means = "a full disk is noticed when it is full";
-        return Health::Degraded.of(name, format!("{at}, free space unknown"), means);
+        return Health::Degraded.of(name, format!("{at}, free space unknown"), means, "");
     };
     let found = format!("{at}, {} free", phrase::megabytes(space.free_bytes));
     if space.is_read_only {
-        let means = "nothing can be written there";
-        return Health::Missing
-            .of(name, format!("{at}, mounted for reading alone"), means)
-            .mend("mount it for writing");
+        let (found, means) =
+            (format!("{at}, mounted for reading alone"), "nothing can be written there");
+        return Health::Missing.of(name, found, means, "mount it for writing");
     }
     if space::is_used_up(dir) {
-        return Health::Missing
-            .of(name, found, "a run would wait for room")
-            .mend("free some space");
+        return Health::Missing.of(name, found, "a run would wait for room", "free some space");
     }
     let has_few_files = space.free_files.is_some_and(|files| files < FREE_FILES_LOW);
     if space.free_bytes < FREE_BYTES_LOW || has_few_files {
         let means = "a run that finds it full waits, and goes on when there is room";
-        return Health::Degraded.of(name, found, means).mend("free some space");
+        return Health::Degraded.of(name, found, means, "free some space");
     }
     match file_system(dir) {
         Some(TMPFS) => {
             let means = "what is there is gone when the machine restarts";
-            Health::Degraded.of(name, format!("{found} in memory (tmpfs)"), means)
+            Health::Degraded.of(name, format!("{found} in memory (tmpfs)"), means, "")
         }
         Some(kind) if REMOTE.contains(&kind) => {
             let means = "a change by another machine is noticed by polling, within a second";
-            Health::Degraded.of(name, format!("{found} on another machine"), means)
+            Health::Degraded.of(name, format!("{found} on another machine"), means, "")
         }
         Some(_) | None => Finding::ok(name, found),
     }
@@ -175,7 +168,7 @@ fn room(name: &'static str, dir: &Path) -> Finding {
 
 fn owner(dir: &Path) -> Finding {
     let Ok(meta) = dir.metadata() else {
-        return Health::Degraded.of("owner", "unknown", "permissions cannot be looked at");
+        return Health::Degraded.of("owner", "unknown", "permissions cannot be looked at", "");
     };
     let (mode, mine) = (meta.mode() & 0o777, private::me().uid == meta.uid());
     let whose = if mine { "yours" } else { "of another account" };
@@ -183,9 +176,7 @@ fn owner(dir: &Path) -> Finding {
     let is_sticky = meta.mode() & 0o1000 != 0;
     if mode & 0o002 != 0 && !is_sticky {
         let means = "anybody can put commands into your state";
-        return Health::Degraded
-            .of("owner", found, means)
-            .mend(format!("chmod o-w {}", quoted(dir)));
+        return Health::Degraded.of("owner", found, means, format!("chmod o-w {}", quoted(dir)));
     }
     Finding::ok("owner", found)
 }
@@ -208,9 +199,8 @@ fn version(place: &StatePlace) -> Finding {
 /// No copies for attempts can be made.
 fn without_copies(name: &'static str, error: git::GitError) -> Finding {
     let failure = Failure::from(error);
-    Health::Missing
-        .of(name, failure.message, "no copies for attempts can be made")
-        .mend(failure.hint)
+    let means = "no copies for attempts can be made";
+    Health::Missing.of(name, failure.message, means, failure.hint)
 }
 
 fn repository(place: &StatePlace) -> Vec<Finding> {
@@ -226,15 +216,12 @@ fn repository(place: &StatePlace) -> Vec<Finding> {
     }
     match Git::open(&place.project) {
         Ok(Some(git)) => vec![commits(&git), identity(&git)],
-        Ok(None) if chosen == Some(Workspace::Git) => vec![
-            Health::Missing
-                .of(
-                    "repository",
-                    "none around this directory",
-                    "what is agreed says that attempts work in one: workspace = git",
-                )
-                .mend("git init && git add -A && git commit --allow-empty -m start"),
-        ],
+        Ok(None) if chosen == Some(Workspace::Git) => vec![Health::Missing.of(
+            "repository",
+            "none around this directory",
+            "what is agreed says that attempts work in one: workspace = git",
+            "git init && git add -A && git commit --allow-empty -m start",
+        )],
         Ok(None) => vec![Finding::ok(
             "repository",
             "none around this directory: descent keeps a private one in the cache",
@@ -263,9 +250,8 @@ fn commits(git: &Git) -> Finding {
 fn identity(git: &Git) -> Finding {
     if git.identity_is_default() {
         let means = "commits of the result bear a made-up name";
-        return Health::Degraded
-            .of("identity", "git knows no name of yours", means)
-            .mend("git config --global user.name …; … user.email …");
+        let mend = "git config --global user.name …; … user.email …";
+        return Health::Degraded.of("identity", "git knows no name of yours", means, mend);
     }
     Finding::ok("identity", "git knows your name")
 }
@@ -279,6 +265,7 @@ pub(super) fn fence(place: &StatePlace) -> Finding {
             "fence",
             format!("attempts can write the state file: {why}"),
             "a change of it while they work waits for `descent trust`",
+            "",
         ),
     }
 }
@@ -287,7 +274,7 @@ pub(super) fn fence(place: &StatePlace) -> Finding {
 pub(super) fn ending() -> Finding {
     if let Err(refused) = process::methods::check_requested() {
         let means = "a run would not begin";
-        return Health::Missing.of("ending", refused.message, means).mend(refused.hint);
+        return Health::Missing.of("ending", refused.message, means, refused.hint);
     }
     let tried = process::methods::methods();
     let found: Vec<String> = tried.iter().map(process::methods::MethodProbe::text).collect();
@@ -295,7 +282,7 @@ pub(super) fn ending() -> Finding {
     if tried.iter().any(|one| one.why_not.is_none()) {
         return Finding::ok("ending", found);
     }
-    Health::Degraded
-        .of("ending", found, "a process that leaves the group of its attempt may outlive it")
-        .mend("mount -t proc proc /proc, and see docs/processes.md")
+    let means = "a process that leaves the group of its attempt may outlive it";
+    let mend = "mount -t proc proc /proc, and see docs/processes.md";
+    Health::Degraded.of("ending", found, means, mend)
 }

@@ -344,7 +344,7 @@ async fn loop_of(
 /// A person's edit while no loop lived goes first, as in `run`.
 fn taken_in(scene: &Scene, store: &mut Store) -> Result<Arc<LoadedState>, Failure> {
     match adopt::adopt(store, None, "ada", scene.clock.now()) {
-        Ok((loaded, _)) => Ok(loaded),
+        Ok(done) => Ok(done.loaded),
         Err(AdoptionRefusal::Store(error)) => Err(error.into()),
         Err(AdoptionRefusal::OtherLineage) => panic!("another lineage"),
     }
