@@ -3,18 +3,13 @@
 //! Invariant: an end is decided once. A phase is resolved without its open parts only if nothing outside was tried
 //! under its fragment before. So no context in which something was tried becomes another.
 
-use alloc::{
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
+use alloc::{sync::Arc, vec::Vec};
 
 use super::{
     transaction::Transaction,
     usage::{self, Reservation, Sums},
 };
 use crate::{
-    event::Event,
     graph::{Ix, PlannedPhase},
     id::{AtomId, Digest},
     search,
@@ -132,7 +127,6 @@ fn close(
     open: &[AtomId],
 ) {
     let (is_partial, limit, used) = (!end.has_failed, end.limit, end.used);
-    let missing: Vec<String> = open.iter().map(ToString::to_string).collect();
     transaction.change_plan(plan, |plan| {
         if let Some(fragment) = plan.fragment_mut(first) {
             fragment.ended = Some(end);
@@ -142,14 +136,13 @@ fn close(
         }
     });
     transaction.rebuild();
-    transaction.record(EntryKind::Drop(DropEntry {
+    transaction.tell(EntryKind::Drop(DropEntry {
         atom: plan.clone(),
         limit: Some(limit),
         used,
         partial: is_partial,
         missing: open.to_vec(),
     }));
-    transaction.announce(Event::PhaseOver { atom: plan.clone(), limit, is_partial, missing });
 }
 
 /// Whether the phase may be resolved in part. The target of the step must accept a partial result. Nothing that waits

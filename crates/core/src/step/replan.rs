@@ -18,7 +18,6 @@ use alloc::{
 use self::position::Proposal;
 use super::{backtrack::BlockCause, gate, transaction::Transaction};
 use crate::{
-    event::Event,
     fragment::delta::{self, AcceptedDelta},
     graph::Ix,
     id::{AgentName, AtomId},
@@ -138,7 +137,7 @@ pub(super) fn change(transaction: &mut Transaction, change: NextChange) {
         ChangeOutcome::Refused(refused, grant) => {
             let left = grant.left;
             transaction.run().grant = Some(grant);
-            note(transaction, ReplanEntry { refused, left, ..entry });
+            transaction.tell(EntryKind::Replan(ReplanEntry { refused, left, ..entry }));
         }
     }
 }
@@ -190,7 +189,7 @@ pub(super) fn refine(
                 transaction.run().grant = Some(grant);
             }
             (entry.place, entry.refused) = (ReplanPlace::Nowhere, why.clone());
-            note(transaction, entry);
+            transaction.tell(EntryKind::Replan(entry));
             Err(why)
         }
     }
@@ -276,21 +275,7 @@ fn take(transaction: &mut Transaction, proposal: Proposal, grant: ChangeGrant, e
     transaction.rebuild();
     transaction.recount_refuted();
     let (atom, place) = (proposal.step, proposal.place);
-    note(transaction, ReplanEntry { atom, place, left, ..entry });
-}
-
-fn note(transaction: &mut Transaction, entry: ReplanEntry) {
-    transaction.announce(Event::Replanned {
-        atom: entry.atom.clone(),
-        place: entry.place,
-        because: entry.reason.clone(),
-        refused: entry.refused.clone(),
-        by: entry.by.clone(),
-        atoms: entry.atoms.clone(),
-        removed: entry.removed.clone(),
-        changes_left: entry.left,
-    });
-    transaction.record(EntryKind::Replan(entry));
+    transaction.tell(EntryKind::Replan(ReplanEntry { atom, place, left, ..entry }));
 }
 
 fn names(transaction: &Transaction, failed: &[Ix]) -> Vec<AtomId> {

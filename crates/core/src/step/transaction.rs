@@ -309,6 +309,12 @@ impl Transaction {
         self.facts.state.trail.push(Arc::new(entry));
     }
 
+    /// Records it, and announces the event that it stands for.
+    pub(super) fn tell(&mut self, kind: EntryKind) {
+        self.events.extend(Event::of_entry(&kind));
+        self.record(kind);
+    }
+
     /// Takes an attempt out of flight, with the session's record of it.
     pub(super) fn land(&mut self, id: &AttemptId) -> Option<Intent> {
         let index = self.state.run.in_flight.iter().position(|intent| intent.id == *id)?;

@@ -191,13 +191,7 @@ fn stage(desired: &DesiredWork, intent: &Intent) -> Stage {
         Work::Attempt(one) if one.id == intent.id => Some(Stage::Agent),
         Work::Merge { intent: one, .. } if one.id == intent.id => Some(Stage::Merge),
         Work::Judge { scope: Scope::Atom(id), .. } if *id == intent.id => Some(Stage::Checks),
-        Work::Attempt(_)
-        | Work::Merge { .. }
-        | Work::Judge { .. }
-        | Work::Rebuild { .. }
-        | Work::Stage { .. }
-        | Work::Consult(_)
-        | Work::Learn(_) => None,
+        _ => None,
     });
     found.unwrap_or(Stage::Waits)
 }
@@ -207,11 +201,7 @@ fn other(desired: &DesiredWork, now: &str, before: &WorkView) -> Vec<OtherWork> 
         Work::Judge { scope: Scope::BaseCase, .. } => Some(OtherKind::BaseCase),
         Work::Rebuild { .. } => Some(OtherKind::Rebuild),
         Work::Consult(_) => Some(OtherKind::Judge),
-        Work::Judge { .. }
-        | Work::Attempt(_)
-        | Work::Merge { .. }
-        | Work::Stage { .. }
-        | Work::Learn(_) => None,
+        _ => None,
     });
     let known = |what| before.other.iter().find(move |one| one.what == what);
     let work =
