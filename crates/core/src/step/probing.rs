@@ -170,7 +170,7 @@ pub(super) fn finished(transaction: &mut Transaction, intent: &Intent, outcome: 
     let printed = outcome.stdout.as_deref().unwrap_or_default();
     let read = match &outcome.report_fault {
         Some(fault) => Err(fault.clone()),
-        None => answer_forms::object(printed).and_then(|node| answer_forms::finding(&node)),
+        None => answer_forms::object(printed).and_then(|node| answer_forms::read(&node)),
     };
     match read {
         Ok(found) => keep(transaction, &intent.id, Some(found), String::new(), outcome.duration_ms),
@@ -205,7 +205,7 @@ fn keep(
         tried.probe = Some(ProbeRecord {
             attempt: id.clone(),
             feasible,
-            estimate: found.and_then(|found| found.cost_estimate).unwrap_or_default().estimate,
+            estimate: found.and_then(|found| found.cost_estimate).unwrap_or_default(),
             extra: Default::default(),
         });
     }

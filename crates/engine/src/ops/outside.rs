@@ -15,9 +15,10 @@ use descent_core::{
     doc::Node,
     event::{AgentEnd, ConsultAnswer},
     id::{AtomId, AttemptId, Digest, Epoch, Lineage, UnixMillis},
-    profile,
+    json_schema, profile,
     state::{
-        Constraints, Duty, Intent, Question, SideEffect, Usage, Workspace, profile::ProfileRecord,
+        Constraints, Duty, Intent, Question, SideEffect, Usage, Workspace,
+        answer_records::KindAnswer, profile::ProfileRecord,
     },
     world::World,
 };
@@ -285,8 +286,8 @@ impl<'a> Profiler<'a> {
             agent: &self.agent,
             prompt: &prompt,
             duty: Question::Profile.into(),
-            schema: answer_forms::kind_schema(),
-            read: Arc::new(answer_forms::kind),
+            schema: json_schema::of_answer(&KindAnswer::RULE, &[]),
+            read: Arc::new(answer_forms::read::<KindAnswer>),
             now: self.now,
         };
         let (answer, used) = outside.ask(top, cancel).await?;
