@@ -234,7 +234,7 @@ fn hard_budget(transaction: &Transaction) -> Option<Reason> {
     let limit = usage::reached(transaction)
         .or_else(|| dispatch::lacks(transaction))
         .or_else(|| unrated::lacks(transaction));
-    limit.map(Reason::from)
+    limit.and_then(Reason::of_limit)
 }
 
 fn has_live(transaction: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool {
