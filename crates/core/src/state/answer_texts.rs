@@ -88,7 +88,7 @@ pub(super) fn attempts(fields: &mut Fields<'_, '_>, key: &'static str) -> Option
     up_to(fields, key, ATTEMPTS_MAX, "bad-count")
 }
 
-/// A whole number from 1 on; the rule of another's fault.
+/// A whole number from 1 to `most`; any other is a fault of that rule.
 pub(super) fn up_to(
     fields: &mut Fields<'_, '_>,
     key: &'static str,

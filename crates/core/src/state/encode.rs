@@ -19,16 +19,16 @@ use alloc::{
 
 pub use change_set::ChangeSet;
 
-use self::lines::{FileText, Line, Lines, Piece, RecordKey};
+use self::lines::{FileText, Lines, Piece, RecordKey, RenderedRecord};
 use super::{Atom, Body, ShownStatus, State, fields::Halves};
 use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},
 };
 
-/// A record, or records of one kind, in the order of the file. Those of the run and after it are in `internal`.
+/// A record, or records of one kind, in the order of the file: in `internal` from the second one of the run on.
 #[derive(Debug, Clone, Copy)]
-enum Section {
+enum FileSection {
     Objective,
     Atoms,
     Control,
@@ -45,19 +45,19 @@ enum Section {
 }
 
 /// The sections under the seal: the line before those of several records, and the name of a record that has no id.
-const SEALED: [(Section, &str, Option<&str>); 12] = [
-    (Section::Objective, "", Some("objective")),
-    (Section::Control, "", Some("control")),
-    (Section::Run, "", Some("run")),
-    (Section::Atoms, "atoms \n", None),
-    (Section::Bindings, "bindings \n", None),
-    (Section::Trail, "trail \n", Some("trail")),
-    (Section::Corrections, "corrections \n", Some("correction")),
-    (Section::InternalAtoms, "internal atoms \n", None),
-    (Section::InternalBindings, "internal bindings \n", None),
-    (Section::InternalTrail, "internal trail \n", Some("trail")),
-    (Section::InternalRun, "", Some("internal run")),
-    (Section::Plan, "", Some("plan")),
+const SEALED: [(FileSection, &str, Option<&str>); 12] = [
+    (FileSection::Objective, "", Some("objective")),
+    (FileSection::Control, "", Some("control")),
+    (FileSection::Run, "", Some("run")),
+    (FileSection::Atoms, "atoms \n", None),
+    (FileSection::Bindings, "bindings \n", None),
+    (FileSection::Trail, "trail \n", Some("trail")),
+    (FileSection::Corrections, "corrections \n", Some("correction")),
+    (FileSection::InternalAtoms, "internal atoms \n", None),
+    (FileSection::InternalBindings, "internal bindings \n", None),
+    (FileSection::InternalTrail, "internal trail \n", Some("trail")),
+    (FileSection::InternalRun, "", Some("internal run")),
+    (FileSection::Plan, "", Some("plan")),
 ];
 
 /// A state's records as text.
@@ -80,23 +80,23 @@ impl StateText {
     /// Renders the records in `touched` anew, from `state`.
     pub fn update(&mut self, state: &State, touched: &ChangeSet) {
         if touched.objective {
-            let line = Line::of_top("objective", &state.objective.node());
-            self.put_one(Section::Objective, Some(line));
+            self.put_top(FileSection::Objective, "objective", &state.objective.node());
         }
         if touched.control {
-            self.put_one(Section::Control, Some(Line::of_top("control", &state.control.node())));
+            self.put_top(FileSection::Control, "control", &state.control.node());
         }
         // The lines of the run show commits of bindings, and verdicts on checks of the objective.
         if touched.run || touched.objective || !touched.bindings.is_empty() {
             let Halves { shown, internal } = state.run.halves();
             let internal = internal.unwrap_or_else(Node::no_members);
             let internal = implied::without_commits(internal, &state.bindings);
-            self.put_one(Section::Run, Some(Line::of_top("run", &labels::of_run(shown, state))));
-            self.put_one(Section::InternalRun, Some(Line::of_internal(None, &internal)));
+            let internal = RenderedRecord::of_internal(None, &internal);
+            self.put_top(FileSection::Run, "run", &labels::of_run(shown, state));
+            self.put_one(FileSection::InternalRun, Some(internal));
         }
         if touched.plan {
-            let plan = state.plan.as_ref().map(|plan| Line::of_internal(None, plan));
-            self.put_one(Section::Plan, plan);
+            let plan = state.plan.as_ref().map(|plan| RenderedRecord::of_internal(None, plan));
+            self.put_one(FileSection::Plan, plan);
         }
         if !self.is_in_order(state) {
             self.put_all_atoms(state);
@@ -109,34 +109,38 @@ impl StateText {
         }
         self.put_bindings(state, &touched.bindings);
         if touched.lists_replaced {
-            self.clear(&[Section::Trail, Section::InternalTrail, Section::Corrections]);
+            self.clear(&[FileSection::Trail, FileSection::InternalTrail, FileSection::Corrections]);
         }
         self.append(state);
     }
 
-    fn clear(&mut self, sections: &[Section]) {
+    fn clear(&mut self, sections: &[FileSection]) {
         for section in sections {
             self.lines[*section as usize] = Lines::default();
         }
     }
 
+    fn put_top(&mut self, section: FileSection, key: &str, node: &Node) {
+        self.put_one(section, Some(RenderedRecord::of_top(key, node)));
+    }
+
     /// A record that a state has once.
-    fn put_one(&mut self, section: Section, line: Option<Line>) {
+    fn put_one(&mut self, section: FileSection, line: Option<RenderedRecord>) {
         self.lines[section as usize].put(RecordKey::default(), line);
     }
 
     /// Both halves of one of many records: the one for people in the first section. They stand at the two `names`.
     fn put_halves(
         &mut self,
-        sections: [Section; 2],
+        sections: [FileSection; 2],
         key: RecordKey,
         names: (Option<&str>, &str),
         halves: Option<Halves>,
     ) {
         let (shown, internal) = halves.map(|halves| (halves.shown, halves.internal)).unzip();
-        let shown = shown.map(|shown| Line::of_many(names.0, &shown));
+        let shown = shown.map(|shown| RenderedRecord::of_many(names.0, &shown));
         let internal = internal.flatten();
-        let internal = internal.map(|half| Line::of_internal(Some(names.1), &half));
+        let internal = internal.map(|half| RenderedRecord::of_internal(Some(names.1), &half));
         self.lines[sections[0] as usize].put(key.clone(), shown);
         self.lines[sections[1] as usize].put(key, internal);
     }
@@ -154,7 +158,7 @@ impl StateText {
         self.places = Arc::new(places.map(|(place, id)| (id.clone(), place)).collect());
         self.order = Arc::clone(&order);
         self.groups = resolved_groups(state);
-        self.clear(&[Section::Atoms, Section::InternalAtoms]);
+        self.clear(&[FileSection::Atoms, FileSection::InternalAtoms]);
         self.put_atoms(state, order.iter());
     }
 
@@ -169,7 +173,7 @@ impl StateText {
                 let internal = implied::without_try(internal, atom, state.bindings.get(id));
                 Halves { shown, internal }
             });
-            let sections = [Section::Atoms, Section::InternalAtoms];
+            let sections = [FileSection::Atoms, FileSection::InternalAtoms];
             self.put_halves(sections, key, (Some(name), name), halves);
         }
     }
@@ -189,22 +193,22 @@ impl StateText {
                 Halves { shown, internal: implied::of_binding(internal) }
             });
             let (key, name) = ((0, id.clone()), id.as_str());
-            let sections = [Section::Bindings, Section::InternalBindings];
+            let sections = [FileSection::Bindings, FileSection::InternalBindings];
             self.put_halves(sections, key, (Some(name), name), halves);
         }
     }
 
     /// Adds the entries of the lists that are not written yet.
     fn append(&mut self, state: &State) {
-        let known = self.lines[Section::Trail as usize].len();
+        let known = self.lines[FileSection::Trail as usize].len();
         for (index, entry) in state.trail.iter().enumerate().skip(known) {
             let (key, n) = ((index, AtomId::default()), entry.n.to_string());
-            let sections = [Section::Trail, Section::InternalTrail];
+            let sections = [FileSection::Trail, FileSection::InternalTrail];
             self.put_halves(sections, key, (None, &n), Some(entry.halves()));
         }
-        let corrections = &mut self.lines[Section::Corrections as usize];
+        let corrections = &mut self.lines[FileSection::Corrections as usize];
         for (index, entry) in state.corrections.iter().enumerate().skip(corrections.len()) {
-            let line = Line::of_many(None, &entry.node);
+            let line = RenderedRecord::of_many(None, &entry.node);
             corrections.put((index, AtomId::default()), Some(line));
         }
     }
@@ -251,7 +255,7 @@ impl StateText {
     }
 
     /// The records of a section, between brackets where there may be many.
-    fn piece(&self, section: Section, brackets: Option<[char; 2]>) -> Piece<'_> {
+    fn piece(&self, section: FileSection, brackets: Option<[char; 2]>) -> Piece<'_> {
         Piece::Lines(brackets, &self.lines[section as usize])
     }
 
@@ -261,13 +265,13 @@ impl StateText {
         let list = Some(['[', ']']);
         let mut pieces = Vec::from([
             ("version".to_owned(), Piece::Text(version)),
-            ("objective".to_owned(), self.piece(Section::Objective, None)),
+            ("objective".to_owned(), self.piece(FileSection::Objective, None)),
             ("work_graph".to_owned(), Piece::Members(self.work_graph(state), usize::MAX)),
-            ("control".to_owned(), self.piece(Section::Control, None)),
-            ("bindings".to_owned(), self.piece(Section::Bindings, object)),
-            ("trail".to_owned(), self.piece(Section::Trail, list)),
-            ("corrections".to_owned(), self.piece(Section::Corrections, list)),
-            ("run".to_owned(), self.piece(Section::Run, None)),
+            ("control".to_owned(), self.piece(FileSection::Control, None)),
+            ("bindings".to_owned(), self.piece(FileSection::Bindings, object)),
+            ("trail".to_owned(), self.piece(FileSection::Trail, list)),
+            ("corrections".to_owned(), self.piece(FileSection::Corrections, list)),
+            ("run".to_owned(), self.piece(FileSection::Run, None)),
             ("internal".to_owned(), Piece::Members(self.internal(state, seal), 3)),
         ]);
         state.extra.weave(&mut pieces, |node| {
@@ -285,7 +289,7 @@ impl StateText {
     }
 
     fn work_graph(&self, state: &State) -> Vec<(String, Piece<'_>)> {
-        let atoms = self.piece(Section::Atoms, Some(['{', '}']));
+        let atoms = self.piece(FileSection::Atoms, Some(['{', '}']));
         let mut pieces = Vec::from([("atoms".to_owned(), atoms)]);
         state.work_graph_extra.weave(&mut pieces, |node| {
             let mut text = String::new();
@@ -302,12 +306,12 @@ impl StateText {
             ("lineage", quoted(state.lineage.as_str())),
             ("serial", Piece::Text(doc::write_compact(&Node::uint(state.serial.0)))),
             ("seal", quoted(seal.as_str())),
-            ("run", self.piece(Section::InternalRun, None)),
-            ("atoms", many(Section::InternalAtoms)),
-            ("bindings", many(Section::InternalBindings)),
-            ("trail", many(Section::InternalTrail)),
+            ("run", self.piece(FileSection::InternalRun, None)),
+            ("atoms", many(FileSection::InternalAtoms)),
+            ("bindings", many(FileSection::InternalBindings)),
+            ("trail", many(FileSection::InternalTrail)),
         ];
-        let plan = state.plan.as_ref().map(|_| ("plan", self.piece(Section::Plan, None)));
+        let plan = state.plan.as_ref().map(|_| ("plan", self.piece(FileSection::Plan, None)));
         let pieces = pieces.into_iter().chain(plan);
         pieces.map(|(key, piece)| (key.to_owned(), piece)).collect()
     }

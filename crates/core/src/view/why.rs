@@ -119,8 +119,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
     let kind = world.graph.vertex(x).kind;
     let waits = world.graph.waits_for(x).filter(|dep| live && !solved[*dep]);
     let trail = trail_of(world, id);
-    let binding =
-        world.state.bindings.get(id).map(|binding| binding.node().filtered(|key, _| key != "of"));
+    let binding = world.state.bindings.get(id).map(|binding| binding.parked_node());
     Some(Why {
         schema: "descent/why/1",
         atom: id.clone(),

@@ -19,8 +19,8 @@ const CLOSING: usize = 3;
 
 /// One record as text, with the digest that the seal is taken over.
 #[derive(Debug, Clone)]
-pub(super) struct Line {
-    text: LineText,
+pub(super) struct RenderedRecord {
+    text: RecordText,
     /// Stored inline: the seal is taken over the digests of all records.
     digest: [u8; Digest::BYTES],
     /// The values that it holds.
@@ -29,13 +29,13 @@ pub(super) struct Line {
 
 /// The text, with its key and the blanks before it if it is one of many.
 #[derive(Debug, Clone)]
-enum LineText {
+enum RecordText {
     Own(String),
     /// Its place in the file.
     Written(Range<usize>),
 }
 
-impl Line {
+impl RenderedRecord {
     /// A record at a key of the top level.
     pub(super) fn of_top(key: &str, node: &Node) -> Self {
         let mut text = String::new();
@@ -68,13 +68,13 @@ impl Line {
 
     fn of_text(text: String, values: usize) -> Self {
         let digest = Digest::text_of(text.as_bytes());
-        Self { text: LineText::Own(text), digest, values }
+        Self { text: RecordText::Own(text), digest, values }
     }
 
     fn len(&self) -> usize {
         match &self.text {
-            LineText::Own(text) => text.len(),
-            LineText::Written(span) => span.len(),
+            RecordText::Own(text) => text.len(),
+            RecordText::Written(span) => span.len(),
         }
     }
 }
@@ -82,7 +82,7 @@ impl Line {
 /// The records of a section.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Lines {
-    lines: BTreeMap<RecordKey, Line>,
+    lines: BTreeMap<RecordKey, RenderedRecord>,
     /// The file that was written last.
     file: Arc<String>,
 }
@@ -94,14 +94,14 @@ impl Lines {
         self.lines.len()
     }
 
-    pub(super) fn put(&mut self, key: RecordKey, line: Option<Line>) {
+    pub(super) fn put(&mut self, key: RecordKey, line: Option<RenderedRecord>) {
         match line {
             Some(line) => drop(self.lines.insert(key, line)),
             None => drop(self.lines.remove(&key)),
         }
     }
 
-    /// Adds them to what is sealed: a line each of its name, which may be its id, a blank, and a digest.
+    /// Adds a line of each to `sealed`: the name, else its id, a blank, and its digest.
     pub(super) fn seal(&self, name: Option<&str>, sealed: &mut Vec<u8>) {
         for ((_, id), line) in &self.lines {
             let name = name.unwrap_or(id.as_str());
@@ -126,8 +126,8 @@ impl Lines {
         for (n, line) in self.lines.values().enumerate() {
             text.push_str(if n == 0 { "" } else { PARTED_BY });
             text.push_str(match &line.text {
-                LineText::Own(own) => own,
-                LineText::Written(span) => self.file.get(span.clone()).unwrap_or_default(),
+                RecordText::Own(own) => own,
+                RecordText::Written(span) => self.file.get(span.clone()).unwrap_or_default(),
             });
         }
     }
@@ -137,7 +137,7 @@ impl Lines {
         self.file = Arc::clone(file);
         for line in self.lines.values_mut() {
             let end = start + line.len();
-            line.text = LineText::Written(start..end);
+            line.text = RecordText::Written(start..end);
             start = end + PARTED_BY.len();
         }
     }
@@ -209,7 +209,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{Line, Lines};
+    use super::{Lines, RenderedRecord};
     use crate::id::{AtomId, Digest};
 
     proptest! {
@@ -221,7 +221,7 @@ mod tests {
         ) {
             let (mut lines, mut model) = (Lines::default(), BTreeMap::new());
             for (key, text, is_written) in steps {
-                let line = text.clone().map(|text| Line::of_text(text.clone(), text.len()));
+                let line = text.clone().map(|text| RenderedRecord::of_text(text.clone(), text.len()));
                 lines.put((key.into(), AtomId::new(key.to_string())), line);
                 match text {
                     Some(text) => drop(model.insert(key, text)),

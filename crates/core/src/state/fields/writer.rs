@@ -149,7 +149,7 @@ pub(super) struct UnknownKey {
     pub(super) after: Option<String>,
     pub(super) key: String,
     pub(super) node: Node,
-    /// Only its value is unknown.
+    /// Whether only its value is unknown.
     pub(super) is_known: bool,
 }
 
