@@ -4,7 +4,7 @@ use descent_core::{
     judging::Issue,
     memory,
     state::{Lesson, LessonKind, StartedFrom, State, Workspace},
-    view::{self, BoundView, VerdictView},
+    view::{BoundView, VerdictView},
     world::World,
 };
 use descent_minds::advice::Advice;
