@@ -18,10 +18,11 @@ use crate::{
     state::{
         AnswerForm, Check, Consult, ISSUES_MAX, IssueRecord, IssuesAnswer, JudgingLevel,
         PassAnswer, Question, State, TextAnswer,
-        answer_records::{KindAnswer, ProbeAnswer},
+        answer_records::KindAnswer,
         fields::{Fields, Findings, NEAR_MISS},
         judged,
         rule::RecordRule,
+        value::FieldValue,
     },
     wording,
     world::World,
@@ -73,9 +74,9 @@ pub fn judge(world: &World, consult: &Consult, answer: &Node) -> Result<(), Stri
     match consult.question.row().form {
         // The shell looks at the place in which the change would be carried out.
         AnswerForm::Change => Ok(()),
-        AnswerForm::Kind => kind(answer).map(drop),
+        AnswerForm::Kind => read::<KindAnswer>(answer).map(drop),
         AnswerForm::Opinion => opinion(state, answer).map(drop),
-        AnswerForm::Text => text(answer).map(drop),
+        AnswerForm::Text => read::<TextAnswer>(answer).map(drop),
         AnswerForm::Issues => match unjudged::find(&world.graph, state, &consult.subject) {
             Some(plan) => issues(answer, |id| plan.is_of_it(id)).map(drop),
             None => issues_of_all(state, answer).map(drop),
@@ -104,46 +105,27 @@ pub fn object(text: &str) -> Result<Node, String> {
     node.ok_or_else(|| "it is no JSON object".to_string())
 }
 
-/// Reads an answer in words.
+/// Reads an answer of one form.
 ///
 /// # Errors
 /// What is wrong with it, in words that its author can correct it by; so of every form.
-pub fn text(answer: &Node) -> Result<TextAnswer, String> {
-    whole(answer, TextAnswer::read)
-}
-
-/// Reads the kind of a task.
-///
-/// # Errors
-/// As of a text.
-pub fn kind(answer: &Node) -> Result<KindAnswer, String> {
-    whole(answer, KindAnswer::read)
-}
-
-/// The JSON Schema of a kind of task.
-pub fn kind_schema() -> String {
-    of_answer(&KindAnswer::RULE, &[])
-}
-
-/// Reads what a probe found out.
-///
-/// # Errors
-/// As of a text.
-pub fn finding(answer: &Node) -> Result<ProbeAnswer, String> {
-    whole(answer, ProbeAnswer::read)
-}
-
-/// The JSON Schema of what a probe found out.
-pub fn finding_schema() -> String {
-    of_answer(&ProbeAnswer::RULE, &[])
+pub fn read<T: FieldValue>(answer: &Node) -> Result<T, String> {
+    let mut found = Findings { near_miss: Some(misspelt), is_answer: true, ..Findings::default() };
+    match T::read(answer, "", &mut found) {
+        Some(read) if found.faults.is_empty() => Ok(read),
+        _ => {
+            let lines = found.faults.iter().take(FAULTS_MAX).map(fragment::line);
+            Err(lines.collect::<Vec<String>>().join("; "))
+        }
+    }
 }
 
 /// Reads the issues of a plan with these atoms.
 ///
 /// # Errors
-/// As of a text.
+/// As of every form.
 pub fn issues(answer: &Node, is_known: impl Fn(&str) -> bool) -> Result<IssuesAnswer, String> {
-    let mut read = whole(answer, IssuesAnswer::read)?;
+    let mut read: IssuesAnswer = read(answer)?;
     read.unplaced = placed(&mut read.issues, is_known)?;
     Ok(read)
 }
@@ -151,7 +133,7 @@ pub fn issues(answer: &Node, is_known: impl Fn(&str) -> bool) -> Result<IssuesAn
 /// Reads issues of the whole plan.
 ///
 /// # Errors
-/// As of a text.
+/// As of every form.
 pub fn issues_of_all(state: &State, answer: &Node) -> Result<IssuesAnswer, String> {
     issues(answer, |id| is_of_plan(state, id))
 }
@@ -163,9 +145,9 @@ fn is_of_plan(state: &State, id: &str) -> bool {
 /// Reads an opinion of a pass.
 ///
 /// # Errors
-/// As of a text.
+/// As of every form.
 pub fn opinion(state: &State, answer: &Node) -> Result<PassAnswer, String> {
-    let mut read = whole(answer, PassAnswer::read)?;
+    let mut read: PassAnswer = read(answer)?;
     let criteria = &state.objective.constraints.convergence;
     read.criteria.retain(|one| judged::others(criteria).any(|wanted| wanted.name == one.name));
     for wanted in judged::others(criteria) {
@@ -189,20 +171,6 @@ fn placed(issues: &mut Vec<IssueRecord>, is_known: impl Fn(&str) -> bool) -> Res
     // An agent is no rule.
     issues.iter_mut().for_each(|issue| issue.rule = None);
     Ok(u32::try_from(all - issues.len()).unwrap_or(u32::MAX))
-}
-
-fn whole<T>(
-    answer: &Node,
-    read: impl FnOnce(&Node, &str, &mut Findings) -> Option<T>,
-) -> Result<T, String> {
-    let mut found = Findings { near_miss: Some(misspelt), is_answer: true, ..Findings::default() };
-    match read(answer, "", &mut found) {
-        Some(read) if found.faults.is_empty() => Ok(read),
-        _ => {
-            let lines = found.faults.iter().take(FAULTS_MAX).map(fragment::line);
-            Err(lines.collect::<Vec<String>>().join("; "))
-        }
-    }
 }
 
 /// An unknown key is passed over, unless it is a misspelt one.

@@ -250,7 +250,6 @@ impl Serial {
 
 /// Counts the redirects of a lineage: a result with an older epoch is thrown away.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Epoch(pub u64);
 
@@ -267,7 +266,6 @@ pub struct Epoch(pub u64);
     serde::Serialize,
     serde::Deserialize,
 )]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct UnixMillis(pub u64);
 

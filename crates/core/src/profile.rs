@@ -11,7 +11,6 @@ use crate::{
     state::{
         Constraints, Extra, JudgingLevel, State,
         answer_records::KindAnswer,
-        check::Thousandths,
         limits::{self, FRAGMENT_DEPTH_MAX, InForce},
         profile::{
             ConfidenceNeed, OutputBreadth, PassCount, ProfileRecord, ProfileSource, ProfileText,
@@ -23,45 +22,22 @@ use crate::{
 /// Depth is in units of 1, all else in thousandths: five factors.
 const UNIT: u64 = 1_000_000_000_000;
 
-/// A person's profile: what they left out is as of a task of which nothing is known.
-pub fn of_person(said: &ProfileText) -> TaskProfile {
-    TaskProfile {
-        reasoning_depth: said.depth.unwrap_or(3),
-        information_sufficiency: said.information.unwrap_or(Thousandths(500)),
-        expected_tool_usage: said.tools.unwrap_or(ToolUsage::Moderate),
-        output_breadth: said.breadth.unwrap_or(OutputBreadth::Moderate),
-        confidence_requirement: said.confidence.unwrap_or(ConfidenceNeed::Medium),
-    }
-}
-
-/// The profile of a goal of which nothing is known.
-pub fn of_anything() -> TaskProfile {
-    of_person(&ProfileText::default())
-}
-
 /// The profile in force: a person's, else an agent's; none where nobody said anything of it.
 pub fn in_force(state: &State) -> Option<TaskProfile> {
     let said = state.objective.constraints.profile.as_ref();
     let inferred = state.run.profile.as_ref();
-    said.map(of_person).or(inferred.map(|known| known.profile))
+    said.map(|said| said.profile).or(inferred.map(|known| known.profile))
 }
 
 /// The record of what an agent said, or of the default and why there is no more.
 pub fn record(agent: AgentName, at: String, said: Result<KindAnswer, String>) -> ProfileRecord {
-    let (source, fault, said) = match said {
-        Ok(said) => (ProfileSource::Inferred, String::new(), said),
-        Err(fault) => {
-            let said = KindAnswer {
-                profile: of_anything(),
-                raw_inference: String::new(),
-                extra: Extra::default(),
-            };
-            (ProfileSource::Default, fault, said)
-        }
+    let (source, fault, profile, raw_inference) = match said {
+        Ok(said) => (ProfileSource::Inferred, String::new(), said.profile, said.raw_inference),
+        Err(fault) => (ProfileSource::Default, fault, TaskProfile::UNKNOWN, String::new()),
     };
     ProfileRecord {
-        profile: said.profile,
-        raw_inference: said.raw_inference,
+        profile,
+        raw_inference,
         source,
         agent,
         fault,
@@ -89,7 +65,7 @@ pub fn inferred_text(state: &State) -> Option<ProfileText> {
 pub fn worth_more(said: &ProfileText, than: u32) -> Option<ProfileText> {
     let mut deeper = said.deeper();
     while let Some(text) = deeper {
-        if passes(&of_person(&text), u32::MAX) > than {
+        if passes(&text.profile, u32::MAX) > than {
             return Some(text);
         }
         deeper = text.deeper();
@@ -210,9 +186,10 @@ mod tests {
     use alloc::string::String;
 
     use super::*;
+    use crate::state::check::Thousandths;
 
     fn of(text: &str) -> TaskProfile {
-        of_person(&ProfileText::parse(text).unwrap())
+        ProfileText::parse(text).unwrap().profile
     }
 
     #[test]
@@ -228,7 +205,7 @@ mod tests {
         ] {
             assert_eq!(passes(&of(text), 11), wanted, "{text}");
         }
-        assert_eq!(passes(&of_person(&ProfileText::default()), 11), 3);
+        assert_eq!(passes(&TaskProfile::UNKNOWN, 11), 3);
         assert_eq!(passes(&of("depth=5,information=0,tools=extensive"), 4), 4);
     }
 

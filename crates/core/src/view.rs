@@ -38,7 +38,7 @@ use leaves::leaves;
 use liveness::Liveness;
 pub use next::{Surroundings, after_verify, next};
 use usage::{AgentUsageView, UsageView, WaitView};
-pub use usage::{BoundView, ChangesBoundView, bound, bound_of_start};
+pub use usage::{BoundView, ChangesBoundView};
 pub use work::{FlightView, QuestionView};
 
 impl Serialize for FinalResultRecord {
@@ -123,8 +123,7 @@ pub struct StatusView {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub questions: Vec<judged::UnclearView>,
     /// Atoms that wait until a provider takes more.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", serde(default))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub waits: Vec<WaitView>,
     /// Atoms that failed and are not solved, each with its newest failure.
     pub failed: Vec<FailedView>,
@@ -170,8 +169,7 @@ pub struct SpentView {
     #[serde(flatten)]
     pub usage: Option<UsageView>,
     /// In the order of their names; empty where no agent reports its usage.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", serde(default))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub by_agent: Vec<AgentUsageView>,
 }
 
@@ -208,7 +206,7 @@ pub fn status(world: &World, around: &Surroundings, liveness: Liveness) -> Statu
         resolved,
         unresolved,
         dropped: dropped(world),
-        bound: bound(world),
+        bound: world.bound().into(),
         base_case: leaves(world),
         choices: choices(world),
         spent: spent(state),
@@ -295,7 +293,7 @@ fn failed(world: &World) -> Vec<FailedView> {
         let (entry, failure) = newest.unzip();
         FailedView {
             atom: id.clone(),
-            status: status_word(world, x, false).to_owned(),
+            status: status_word(world, x).to_owned(),
             class: failure.map_or("", |failure| failure.class.word()).to_owned(),
             reason: failure.map_or("", |failure| &failure.reason).to_owned(),
             at: entry.map_or("", |entry| &entry.at).to_owned(),
@@ -307,9 +305,9 @@ fn failed(world: &World) -> Vec<FailedView> {
 }
 
 /// The status of an atom, as one word.
-pub fn status_word(world: &World, x: Ix, is_solved: bool) -> &'static str {
+pub fn status_word(world: &World, x: Ix) -> &'static str {
     let id = world.graph.id(x);
-    if is_solved {
+    if world.solved()[x] {
         return "resolved";
     }
     if !world.active.is_live(x) {

@@ -8,10 +8,7 @@ use std::{
 };
 
 use descent_core::{
-    event::{
-        AgentEnd, Outcome,
-        event_record::{self, OutcomeRecord},
-    },
+    event::{AgentEnd, Outcome, event_record},
     state::Intent,
     verdict::CommandEnd,
 };
@@ -210,11 +207,9 @@ pub fn record(
     outcome: &Outcome,
     is_paid: bool,
 ) -> Result<(), AgentError> {
-    let outcome = outcome.clone();
-    let record = OutcomeRecord { intent, outcome };
-    let text = record.text();
+    let text = outcome.record_text(intent);
     let path = dir.join(OUTCOME);
-    let written = make_again(dir).and_then(|_| match record.outlasts_power(is_paid) {
+    let written = make_again(dir).and_then(|_| match outcome.outlasts_power(intent, is_paid) {
         true => write_durably(&path, text.as_bytes()),
         // After a kill the kernel has the whole record or a part, and a part is void. So no temporary name is needed.
         false => files::write_anew(&path, text.as_bytes()),

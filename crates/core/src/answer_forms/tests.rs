@@ -4,7 +4,7 @@ use super::*;
 use crate::{
     id::Lineage,
     plan,
-    state::{Complexity, Micros, Severity, check::Thousandths, value::FieldValue},
+    state::{Complexity, Micros, Severity, answer_records::ProbeAnswer, check::Thousandths},
 };
 
 const PASS: &str = r#"{"completeness": 0.95, "coherence": 0.9, "aligned": {"plan": true, "step": true, "answer": true, "memory": true}}"#;
@@ -49,11 +49,11 @@ fn a_text_is_one_object_or_none() {
 #[test]
 fn words_lose_what_a_terminal_would_obey_and_their_number_is_limited() {
     let read = r#"{"text": " It\n\u001b[31m is. ", "notes": ["a\tb", " "], "drift": ["c"]}"#;
-    let read = text(&node(read)).unwrap();
+    let read: TextAnswer = super::read(&node(read)).unwrap();
     assert_eq!(read.text, "It\n[31m is.");
     assert_eq!((read.notes.len(), read.notes[0].as_str()), (1, "a b"));
     refused(
-        text,
+        super::read::<TextAnswer>,
         &[
             ("{}".into(), "the key `text` is missing"),
             (r#"{"text": " "}"#.into(), "`text` is empty"),
@@ -66,7 +66,8 @@ fn words_lose_what_a_terminal_would_obey_and_their_number_is_limited() {
         ],
     );
     // A key of its own says nothing, and is not kept.
-    let own = text(&node(r#"{"text": "a", "result": "completed", "internal": [[]]}"#)).unwrap();
+    let own: TextAnswer =
+        super::read(&node(r#"{"text": "a", "result": "completed", "internal": [[]]}"#)).unwrap();
     assert_eq!(FieldValue::node(&own), node(r#"{"text": "a"}"#));
 }
 
@@ -159,12 +160,12 @@ fn a_persons_criteria_count_beside_the_others_and_may_change_their_thresholds() 
 
 #[test]
 fn a_kind_of_task_is_read_whole() {
-    let read = kind(&node(KIND)).unwrap();
+    let read: KindAnswer = super::read(&node(KIND)).unwrap();
     assert_eq!(read.raw_inference, "many files");
     assert_eq!(profile::passes(&read.profile, 11), 7);
     let with = |from: &str, to: &str| KIND.replacen(from, to, 1);
     refused(
-        kind,
+        super::read::<KindAnswer>,
         &[
             (with("4", "6"), "from 1 to 5"),
             (with("4", "\"deep\""), "/reasoning_depth"),
@@ -179,14 +180,14 @@ fn a_kind_of_task_is_read_whole() {
 #[test]
 fn a_finding_is_read_with_its_estimate_or_without() {
     let whole = r#"{"feasible": true, "findings": " it works ", "cost_estimate": {"attempts": 2, "time": "20m", "cost_usd": 0.50000001}}"#;
-    let found = finding(&node(whole)).unwrap();
+    let found: ProbeAnswer = read(&node(whole)).unwrap();
     assert_eq!((found.feasible, found.findings.as_str()), (true, "it works"));
-    let estimate = found.cost_estimate.unwrap().estimate;
+    let estimate = found.cost_estimate.unwrap();
     assert_eq!(estimate.attempts, Some(2));
     assert_eq!(estimate.time.map(|time| time.ms), Some(1_200_000));
     assert_eq!(estimate.cost_usd, Some(Micros(500_001)));
     let short = r#"{"feasible": false, "findings": "no such API", "cost_estimate": null}"#;
-    assert_eq!(finding(&node(short)).unwrap().cost_estimate, None);
+    assert_eq!(read::<ProbeAnswer>(&node(short)).unwrap().cost_estimate, None);
     for text in [
         "{}",
         r#"{"feasible": "yes", "findings": "x"}"#,
@@ -197,7 +198,7 @@ fn a_finding_is_read_with_its_estimate_or_without() {
         r#"{"feasible": true, "findings": "x", "cost_estimate": {"time": "soon"}}"#,
         r#"{"feasible": true, "findings": "x", "cost_estimate": {"cost_usd": -1}}"#,
     ] {
-        assert!(finding(&node(text)).is_err(), "{text}");
+        assert!(read::<ProbeAnswer>(&node(text)).is_err(), "{text}");
     }
 }
 
@@ -220,7 +221,7 @@ fn a_schema_is_closed_and_has_the_keys_that_are_asked_for() {
         Question::Pass,
     ));
     assert!(long.len() == short.len() + 2, "{long:?}");
-    assert!(keys(&kind_schema()).contains(&"reasoning_depth".into()));
-    let (kind, finding) = (kind_schema(), finding_schema());
+    assert!(keys(&of_answer(&KindAnswer::RULE, &[])).contains(&"reasoning_depth".into()));
+    let (kind, finding) = (of_answer(&KindAnswer::RULE, &[]), of_answer(&ProbeAnswer::RULE, &[]));
     assert!(!kind.contains("null") && finding.contains("cost_estimate"), "{kind}\n{finding}");
 }

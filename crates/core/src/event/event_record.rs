@@ -3,10 +3,7 @@
 //!
 //! Invariant: a record that is torn or belongs to another intent is void as a whole.
 
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{string::String, vec::Vec};
 
 use super::Outcome;
 use crate::{
@@ -22,22 +19,31 @@ const SCHEMA: &str = "descent/outcome/3";
 /// A report has 1 MiB at most, and escaping may make each byte six.
 const LIMITS: Limits = Limits { bytes: 8 << 20, depth: 128, nodes: 200_000 };
 
-/// The outcome of an attempt, with its intent.
-#[derive(Debug, Clone)]
-pub struct OutcomeRecord<'a> {
-    pub intent: &'a Intent,
-    pub outcome: Outcome,
-}
-
 /// For a longer attempt a sync is worth its cost, which is a hundredth of the attempt.
 const LONG_MS: u64 = 1_000;
 
-impl OutcomeRecord<'_> {
-    /// Whether the record must survive a power cut, and not only this process: repeating the
+impl Outcome {
+    /// Whether its record must survive a power cut, and not only this process: repeating the
     /// attempt would cost something. `is_paid`: a worker made it, or it is a planner. A short
     /// attempt that only changes its tree is repeated faster than synced.
-    pub fn outlasts_power(&self, is_paid: bool) -> bool {
-        is_paid || self.intent.effect != SideEffect::Tree || self.outcome.duration_ms >= LONG_MS
+    pub fn outlasts_power(&self, intent: &Intent, is_paid: bool) -> bool {
+        is_paid || intent.effect != SideEffect::Tree || self.duration_ms >= LONG_MS
+    }
+
+    /// Its record, with its intent.
+    pub fn record_text(&self, intent: &Intent) -> String {
+        let mut to = Writer::default();
+        to.text("schema", SCHEMA)
+            .text("attempt", intent.id.as_str())
+            .put("epoch", Node::uint(intent.epoch.0))
+            .text("context", intent.context.as_str())
+            .text("intent", intent.digest().as_str());
+        to.put("outcome", self.node());
+        let body = to.finish(&Extra::default());
+        let digest = Digest::sha256(doc::canonical(&body).as_bytes());
+        let mut members = body.into_members();
+        members.push(Member::new("digest", Node::string(digest.as_str())));
+        doc::write(&doc::Value::Object(members).into())
     }
 }
 
@@ -48,23 +54,6 @@ pub enum Void {
     Torn,
     #[error("it is of another attempt, epoch or context")]
     Foreign,
-}
-
-impl OutcomeRecord<'_> {
-    pub fn text(&self) -> String {
-        let mut to = Writer::default();
-        to.text("schema", SCHEMA)
-            .text("attempt", self.intent.id.as_str())
-            .put("epoch", Node::uint(self.intent.epoch.0))
-            .text("context", self.intent.context.as_str())
-            .text("intent", self.intent.digest().as_str());
-        to.put("outcome", self.outcome.node());
-        let body = to.finish(&Extra::default());
-        let digest = Digest::sha256(doc::canonical(&body).as_bytes());
-        let mut members = body.as_object().unwrap_or_default().to_vec();
-        members.push(member("digest", Node::string(digest.as_str())));
-        doc::write(&doc::Value::Object(members).into())
-    }
 }
 
 /// The recorded outcome of this very intent.
@@ -87,10 +76,6 @@ pub fn read(intent: &Intent, text: &[u8]) -> Result<Outcome, Void> {
     let mut found = Findings::default();
     let outcome = Outcome::read(body.get("outcome").ok_or(Void::Torn)?, "/outcome", &mut found);
     outcome.filter(|_| found.faults.is_empty()).ok_or(Void::Torn)
-}
-
-fn member(key: &str, node: Node) -> Member {
-    Member { key: key.to_string(), key_span: doc::Span::default(), node }
 }
 
 #[cfg(test)]
@@ -184,7 +169,7 @@ mod tests {
     }
 
     fn text(intent: &Intent, outcome: Outcome) -> String {
-        OutcomeRecord { intent, outcome }.text()
+        outcome.record_text(intent)
     }
 
     #[test]
@@ -254,8 +239,7 @@ mod tests {
             let mut outcome = outcome(CommandEnd::Exit(0), None);
             outcome.duration_ms = duration_ms;
             let intent = Intent { effect, ..intent(1, "c") };
-            let intent = &intent;
-            OutcomeRecord { intent, outcome }.outlasts_power(is_paid)
+            outcome.outlasts_power(&intent, is_paid)
         };
         assert!(!outlasts(SideEffect::Tree, 999, false));
         assert!(outlasts(SideEffect::Tree, 1_000, false));

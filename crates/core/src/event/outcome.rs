@@ -24,7 +24,7 @@ by_serde! { AgentEnd, CommandEnd, Misfit, NotTaken, PlanFacts, Product, (String,
 record! {
     /// How an attempt ended, as the shell saw it
     pub struct Outcome {
-        required how: CommandEnd,
+        required how: CommandEnd = CommandEnd::TimedOut,
         always duration_ms: u64,
         /// Head and tail of what it printed
         always excerpt: String,
@@ -55,6 +55,7 @@ record! {
         /// How its agent ended, where its protocol tells
         optional agent_end: AgentEnd,
     }
+    with Default;
 }
 
 impl Outcome {
@@ -106,27 +107,7 @@ impl Outcome {
 
     /// An outcome with nothing but the end.
     pub fn ended(how: CommandEnd, duration_ms: u64) -> Self {
-        Self {
-            how,
-            duration_ms,
-            excerpt: String::new(),
-            whole: None,
-            last_line: None,
-            stdout: None,
-            shell_faults: Vec::new(),
-            facts: PlanFacts::default(),
-            report: None,
-            report_fault: None,
-            misfits: Vec::new(),
-            made: None,
-            changed: Arc::default(),
-            not_taken: NotTaken::default(),
-            is_warm: false,
-            usage: Usage::default(),
-            tried: Vec::new(),
-            agent_end: None,
-            extra: Default::default(),
-        }
+        Self { how, duration_ms, ..Self::default() }
     }
 }
 
@@ -168,18 +149,18 @@ pub enum Product {
 
 record! {
     /// An agent's own report from its result file: untrusted, capped by its reader
-    #[derive(Default)]
     pub struct AgentReport {
         always summary: String,
         optional value: FreeValue,
         always artifacts: Vec<String>,
-        always clarity: Clarity,
+        always clarity: Clarity = Clarity::Clear,
         /// It says so itself
         always has_failed: bool,
         optional handoff: String,
         /// Notes of keys that were read as they were meant
         filled read_as: Vec<String>,
     }
+    with Default;
 }
 
 words! {
@@ -188,13 +169,6 @@ words! {
         Clear = "CLEAR",
         Partial = "PARTIALLY_CLEAR",
         Blocked = "BLOCKED",
-    }
-}
-
-#[allow(clippy::derivable_impls, reason = "the words of the file are no list of derives")]
-impl Default for Clarity {
-    fn default() -> Self {
-        Self::Clear
     }
 }
 

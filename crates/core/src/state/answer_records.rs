@@ -91,8 +91,7 @@ record! {
 }
 
 record! {
-    part
-    /// The cost of a task, as far as somebody can tell
+    /// The estimate of a probe, as it says it
     #[derive(PartialEq, Default)]
     pub struct CostEstimate {
         /// Attempts that it may take
@@ -104,20 +103,12 @@ record! {
 }
 
 record! {
-    /// The estimate of a probe, as it says it
-    #[derive(PartialEq, Default)]
-    pub struct ProbeEstimate {
-        part estimate: CostEstimate,
-    }
-}
-
-record! {
     /// The finding of a probe
     #[derive(PartialEq)]
     pub struct ProbeAnswer {
         required[program] feasible: bool,
         required(findings)[program] findings: String,
-        optional[program] cost_estimate: ProbeEstimate,
+        optional[program] cost_estimate: CostEstimate,
     }
 }
 

@@ -19,123 +19,130 @@ use alloc::{
 
 pub use change_set::ChangeSet;
 
-use self::lines::{FileText, Lines, Piece, RenderedRecord, Text, sealed_line};
+use self::lines::{FileText, Lines, Piece, RecordKey, RenderedRecord};
 use super::{Atom, Body, ShownStatus, State, fields::Halves};
 use crate::{
     doc::{self, Node},
     id::{AtomId, Digest},
 };
 
-/// Records of one kind in the file: the halves for people, and those in `internal`.
-#[derive(Debug, Clone)]
-struct Section<K> {
-    shown: Lines<K>,
-    internal: Lines<K>,
+/// A record, or records of one kind, in the order of the file: in `internal` from the second one of the run on.
+#[derive(Debug, Clone, Copy)]
+enum FileSection {
+    Objective,
+    Atoms,
+    Control,
+    Bindings,
+    Trail,
+    Corrections,
+    Run,
+    InternalRun,
+    InternalAtoms,
+    InternalBindings,
+    InternalTrail,
+    /// Empty where there is none.
+    Plan,
 }
 
-impl<K: Ord + Clone> Section<K> {
-    /// `name` is the record's name under the seal; its halves stand at the two `keys`.
-    fn put(&mut self, key: &K, name: &str, keys: (Option<&str>, &str), halves: Halves) {
-        self.shown.put(key.clone(), name, RenderedRecord::of_many(keys.0, &halves.shown));
-        match halves.internal {
-            Some(half) => {
-                let record = RenderedRecord::of_internal(Some(keys.1), &half);
-                self.internal.put(key.clone(), name, record);
-            }
-            None => self.internal.take_out(key),
-        }
-    }
-
-    fn take_out(&mut self, key: &K) {
-        self.shown.take_out(key);
-        self.internal.take_out(key);
-    }
-}
-
-impl<K> Default for Section<K> {
-    fn default() -> Self {
-        Self { shown: Lines::default(), internal: Lines::default() }
-    }
-}
+/// The sections under the seal: the line before those of several records, and the name of a record that has no id.
+const SEALED: [(FileSection, &str, Option<&str>); 12] = [
+    (FileSection::Objective, "", Some("objective")),
+    (FileSection::Control, "", Some("control")),
+    (FileSection::Run, "", Some("run")),
+    (FileSection::Atoms, "atoms \n", None),
+    (FileSection::Bindings, "bindings \n", None),
+    (FileSection::Trail, "trail \n", Some("trail")),
+    (FileSection::Corrections, "corrections \n", Some("correction")),
+    (FileSection::InternalAtoms, "internal atoms \n", None),
+    (FileSection::InternalBindings, "internal bindings \n", None),
+    (FileSection::InternalTrail, "internal trail \n", Some("trail")),
+    (FileSection::InternalRun, "", Some("internal run")),
+    (FileSection::Plan, "", Some("plan")),
+];
 
 /// A state's records as text.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Default)]
 pub struct StateText {
-    objective: Lines<()>,
-    control: Lines<()>,
-    run: Section<()>,
-    /// Empty where there is none.
-    plan: Lines<()>,
+    /// By section.
+    lines: [Lines; SEALED.len()],
     order: Arc<Vec<AtomId>>,
     places: Arc<BTreeMap<AtomId, usize>>,
     groups: BTreeMap<AtomId, ShownStatus>,
-    /// By their places in the order of the file, and their ids.
-    atoms: Section<(usize, AtomId)>,
-    bindings: Section<AtomId>,
-    trail: Section<usize>,
-    corrections: Section<usize>,
 }
-
-/// With more changes, all records of a kind are written anew in one pass: each replaced record moves all later ones.
-const MANY: usize = 64;
 
 impl StateText {
     pub fn of(state: &State) -> Self {
-        let mut rendered = Self {
-            objective: of_top("objective", &state.objective.node()),
-            control: of_top("control", &state.control.node()),
-            run: run_records(state),
-            plan: plan_record(state),
-            order: Arc::default(),
-            places: Arc::default(),
-            groups: BTreeMap::new(),
-            atoms: Section::default(),
-            bindings: Section::default(),
-            trail: Section::default(),
-            corrections: Section::default(),
-        };
-        rendered.put_all_atoms(state);
-        rendered.put_bindings(state, state.bindings.keys());
-        rendered.append(state);
+        let mut rendered = Self::default();
+        rendered.update(state, &ChangeSet::all(state));
         rendered
     }
 
     /// Renders the records in `touched` anew, from `state`.
     pub fn update(&mut self, state: &State, touched: &ChangeSet) {
         if touched.objective {
-            self.objective = of_top("objective", &state.objective.node());
+            self.put_top(FileSection::Objective, "objective", &state.objective.node());
         }
         if touched.control {
-            self.control = of_top("control", &state.control.node());
+            self.put_top(FileSection::Control, "control", &state.control.node());
         }
         // The lines of the run show commits of bindings, and verdicts on checks of the objective.
         if touched.run || touched.objective || !touched.bindings.is_empty() {
-            self.run = run_records(state);
+            let Halves { shown, internal } = state.run.halves();
+            let internal = internal.unwrap_or_else(Node::no_members);
+            let internal = implied::without_commits(internal, &state.bindings);
+            let internal = RenderedRecord::of_internal(None, &internal);
+            self.put_top(FileSection::Run, "run", &labels::of_run(shown, state));
+            self.put_one(FileSection::InternalRun, Some(internal));
         }
         if touched.plan {
-            self.plan = plan_record(state);
+            let plan = state.plan.as_ref().map(|plan| RenderedRecord::of_internal(None, plan));
+            self.put_one(FileSection::Plan, plan);
         }
-        let atoms = touched.atoms.len() + touched.bindings.len();
-        if atoms > MANY || !self.is_in_order(state) {
+        if !self.is_in_order(state) {
             self.put_all_atoms(state);
-        } else if atoms > 0 {
+        } else if !touched.atoms.is_empty() || !touched.bindings.is_empty() {
             let groups = resolved_groups(state);
             let of_groups = changed_groups(&self.groups, &groups);
             self.groups = groups;
             let ids = touched.atoms.iter().chain(&touched.bindings).chain(&of_groups);
             self.put_atoms(state, ids.cloned().collect::<BTreeSet<_>>().iter());
         }
-        if touched.bindings.len() > MANY {
-            self.bindings = Section::default();
-            self.put_bindings(state, state.bindings.keys());
-        } else {
-            self.put_bindings(state, &touched.bindings);
-        }
+        self.put_bindings(state, &touched.bindings);
         if touched.lists_replaced {
-            self.trail = Section::default();
-            self.corrections = Section::default();
+            self.clear(&[FileSection::Trail, FileSection::InternalTrail, FileSection::Corrections]);
         }
         self.append(state);
+    }
+
+    fn clear(&mut self, sections: &[FileSection]) {
+        for section in sections {
+            self.lines[*section as usize] = Lines::default();
+        }
+    }
+
+    fn put_top(&mut self, section: FileSection, key: &str, node: &Node) {
+        self.put_one(section, Some(RenderedRecord::of_top(key, node)));
+    }
+
+    /// A record that a state has once.
+    fn put_one(&mut self, section: FileSection, line: Option<RenderedRecord>) {
+        self.lines[section as usize].put(RecordKey::default(), line);
+    }
+
+    /// Both halves of one of many records: the one for people in the first section. They stand at the two `names`.
+    fn put_halves(
+        &mut self,
+        sections: [FileSection; 2],
+        key: RecordKey,
+        names: (Option<&str>, &str),
+        halves: Option<Halves>,
+    ) {
+        let (shown, internal) = halves.map(|halves| (halves.shown, halves.internal)).unzip();
+        let shown = shown.map(|shown| RenderedRecord::of_many(names.0, &shown));
+        let internal = internal.flatten();
+        let internal = internal.map(|half| RenderedRecord::of_internal(Some(names.1), &half));
+        self.lines[sections[0] as usize].put(key.clone(), shown);
+        self.lines[sections[1] as usize].put(key, internal);
     }
 
     /// Whether each atom has its place already: most commits share the order with the one before.
@@ -151,7 +158,7 @@ impl StateText {
         self.places = Arc::new(places.map(|(place, id)| (id.clone(), place)).collect());
         self.order = Arc::clone(&order);
         self.groups = resolved_groups(state);
-        self.atoms = Section::default();
+        self.clear(&[FileSection::Atoms, FileSection::InternalAtoms]);
         self.put_atoms(state, order.iter());
     }
 
@@ -160,14 +167,14 @@ impl StateText {
             let Some(place) = self.places.get(id) else {
                 continue;
             };
-            let key = (*place, id.clone());
-            let Some(atom) = state.atom(id) else {
-                self.atoms.take_out(&key);
-                continue;
-            };
-            let mut halves = atom.halves(self.status(state, id, atom));
-            halves.internal = implied::without_try(halves.internal, atom, state.bindings.get(id));
-            self.atoms.put(&key, id.as_str(), (Some(id.as_str()), id.as_str()), halves);
+            let (key, name) = ((*place, id.clone()), id.as_str());
+            let halves = state.atom(id).map(|atom| {
+                let Halves { shown, internal } = atom.halves(self.status(state, id, atom));
+                let internal = implied::without_try(internal, atom, state.bindings.get(id));
+                Halves { shown, internal }
+            });
+            let sections = [FileSection::Atoms, FileSection::InternalAtoms];
+            self.put_halves(sections, key, (Some(name), name), halves);
         }
     }
 
@@ -181,51 +188,37 @@ impl StateText {
 
     fn put_bindings<'i>(&mut self, state: &State, ids: impl IntoIterator<Item = &'i AtomId>) {
         for id in ids {
-            let Some(binding) = state.bindings.get(id) else {
-                self.bindings.take_out(id);
-                continue;
-            };
-            let mut halves = binding.file_halves();
-            halves.internal = implied::of_binding(halves.internal);
-            self.bindings.put(id, id.as_str(), (Some(id.as_str()), id.as_str()), halves);
+            let halves = state.bindings.get(id).map(|binding| {
+                let Halves { shown, internal } = binding.file_halves();
+                Halves { shown, internal: implied::of_binding(internal) }
+            });
+            let (key, name) = ((0, id.clone()), id.as_str());
+            let sections = [FileSection::Bindings, FileSection::InternalBindings];
+            self.put_halves(sections, key, (Some(name), name), halves);
         }
     }
 
     /// Adds the entries of the lists that are not written yet.
     fn append(&mut self, state: &State) {
-        let known = self.trail.shown.len();
+        let known = self.lines[FileSection::Trail as usize].len();
         for (index, entry) in state.trail.iter().enumerate().skip(known) {
-            self.trail.put(&index, "trail", (None, &entry.n.to_string()), entry.halves());
+            let (key, n) = ((index, AtomId::default()), entry.n.to_string());
+            let sections = [FileSection::Trail, FileSection::InternalTrail];
+            self.put_halves(sections, key, (None, &n), Some(entry.halves()));
         }
-        let known = self.corrections.shown.len();
-        for (index, entry) in state.corrections.iter().enumerate().skip(known) {
-            let halves = Halves { shown: entry.node.clone(), internal: None };
-            self.corrections.put(&index, "correction", (None, ""), halves);
+        let corrections = &mut self.lines[FileSection::Corrections as usize];
+        for (index, entry) in state.corrections.iter().enumerate().skip(corrections.len()) {
+            let line = RenderedRecord::of_many(None, &entry.node);
+            corrections.put((index, AtomId::default()), Some(line));
         }
     }
 
     /// The digest that an edit by hand leaves outdated.
     pub fn seal(&self, state: &State) -> Digest {
-        let parts: [(Option<&str>, &[u8]); 12] = [
-            (None, self.objective.sealed()),
-            (None, self.control.sealed()),
-            (None, self.run.shown.sealed()),
-            (Some("atoms"), self.atoms.shown.sealed()),
-            (Some("bindings"), self.bindings.shown.sealed()),
-            (Some("trail"), self.trail.shown.sealed()),
-            (Some("corrections"), self.corrections.shown.sealed()),
-            (Some("internal atoms"), self.atoms.internal.sealed()),
-            (Some("internal bindings"), self.bindings.internal.sealed()),
-            (Some("internal trail"), self.trail.internal.sealed()),
-            (None, self.run.internal.sealed()),
-            (None, self.plan.sealed()),
-        ];
-        let size = TOP_BYTES + parts.iter().map(|(_, lines)| lines.len()).sum::<usize>();
-        let mut list = Vec::with_capacity(size);
-        list.extend_from_slice(format!("{} {}\n", state.lineage, state.serial.0).as_bytes());
-        for (head, lines) in parts {
-            list.extend(head.map(|head| sealed_line(head, b"")).unwrap_or_default());
-            list.extend_from_slice(lines);
+        let mut list = format!("{} {}\n", state.lineage, state.serial.0).into_bytes();
+        for (section, head, name) in SEALED {
+            list.extend_from_slice(head.as_bytes());
+            self.lines[section as usize].seal(name, &mut list);
         }
         let mut unknown = Vec::new();
         for extra in [&state.extra, &state.work_graph_extra] {
@@ -243,7 +236,7 @@ impl StateText {
         state.extra.weave(&mut unknown, Node::count);
         state.work_graph_extra.weave(&mut unknown, Node::count);
         let unknown = unknown.iter().map(|(_, values)| values).sum::<usize>();
-        TOP_VALUES + unknown + self.texts().map(Text::values).iter().sum::<usize>()
+        TOP_VALUES + unknown + self.lines.iter().map(Lines::values).sum::<usize>()
     }
 
     /// The whole file.
@@ -253,48 +246,17 @@ impl StateText {
 
     /// The same with a seal that was taken already. From then on the file holds the text of the records.
     pub fn write(&mut self, state: &State, seal: &Digest) -> Arc<String> {
-        let FileText { text, spans } = self.compose(state, seal);
+        let FileText { text, starts } = self.compose(state, seal);
         let file = Arc::new(text);
-        for (section, span) in self.texts_mut().into_iter().zip(spans) {
-            section.settle(&file, span);
+        for (lines, start) in self.lines.iter_mut().zip(starts) {
+            lines.settle(&file, start);
         }
         file
     }
 
-    /// The texts in the order of the file.
-    fn texts(&self) -> [&dyn Text; 12] {
-        [
-            &self.objective,
-            &self.atoms.shown,
-            &self.control,
-            &self.bindings.shown,
-            &self.trail.shown,
-            &self.corrections.shown,
-            &self.run.shown,
-            &self.run.internal,
-            &self.atoms.internal,
-            &self.bindings.internal,
-            &self.trail.internal,
-            &self.plan,
-        ]
-    }
-
-    /// The same, to note where they lie once the file is written.
-    fn texts_mut(&mut self) -> [&mut dyn Text; 12] {
-        [
-            &mut self.objective,
-            &mut self.atoms.shown,
-            &mut self.control,
-            &mut self.bindings.shown,
-            &mut self.trail.shown,
-            &mut self.corrections.shown,
-            &mut self.run.shown,
-            &mut self.run.internal,
-            &mut self.atoms.internal,
-            &mut self.bindings.internal,
-            &mut self.trail.internal,
-            &mut self.plan,
-        ]
+    /// The records of a section, between brackets where there may be many.
+    fn piece(&self, section: FileSection, brackets: Option<[char; 2]>) -> Piece<'_> {
+        Piece::Lines(brackets, &self.lines[section as usize])
     }
 
     fn compose(&self, state: &State, seal: &Digest) -> FileText {
@@ -303,13 +265,13 @@ impl StateText {
         let list = Some(['[', ']']);
         let mut pieces = Vec::from([
             ("version".to_owned(), Piece::Text(version)),
-            ("objective".to_owned(), Piece::Lines(None, &self.objective)),
+            ("objective".to_owned(), self.piece(FileSection::Objective, None)),
             ("work_graph".to_owned(), Piece::Members(self.work_graph(state), usize::MAX)),
-            ("control".to_owned(), Piece::Lines(None, &self.control)),
-            ("bindings".to_owned(), Piece::Lines(object, &self.bindings.shown)),
-            ("trail".to_owned(), Piece::Lines(list, &self.trail.shown)),
-            ("corrections".to_owned(), Piece::Lines(list, &self.corrections.shown)),
-            ("run".to_owned(), Piece::Lines(None, &self.run.shown)),
+            ("control".to_owned(), self.piece(FileSection::Control, None)),
+            ("bindings".to_owned(), self.piece(FileSection::Bindings, object)),
+            ("trail".to_owned(), self.piece(FileSection::Trail, list)),
+            ("corrections".to_owned(), self.piece(FileSection::Corrections, list)),
+            ("run".to_owned(), self.piece(FileSection::Run, None)),
             ("internal".to_owned(), Piece::Members(self.internal(state, seal), 3)),
         ]);
         state.extra.weave(&mut pieces, |node| {
@@ -318,8 +280,8 @@ impl StateText {
             Piece::Text(text)
         });
         // One buffer of the right size, so that a large state is copied once.
-        let size = TOP_BYTES + self.texts().map(Text::size_max).iter().sum::<usize>();
-        let mut file = FileText { text: String::with_capacity(rounded(size)), spans: Vec::new() };
+        let size = TOP_BYTES + self.lines.iter().map(Lines::size_max).sum::<usize>();
+        let mut file = FileText { text: String::with_capacity(rounded(size)), starts: Vec::new() };
         file.text.push_str("{\n");
         file.members(&pieces, 1);
         file.text.push_str("\n}\n");
@@ -327,7 +289,7 @@ impl StateText {
     }
 
     fn work_graph(&self, state: &State) -> Vec<(String, Piece<'_>)> {
-        let atoms = Piece::Lines(Some(['{', '}']), &self.atoms.shown);
+        let atoms = self.piece(FileSection::Atoms, Some(['{', '}']));
         let mut pieces = Vec::from([("atoms".to_owned(), atoms)]);
         state.work_graph_extra.weave(&mut pieces, |node| {
             let mut text = String::new();
@@ -339,47 +301,20 @@ impl StateText {
 
     fn internal(&self, state: &State, seal: &Digest) -> Vec<(String, Piece<'_>)> {
         let quoted = |text: &str| Piece::Text(doc::write_compact(&Node::string(text)));
-        let lines = |lines| Piece::Lines(Some(['{', '}']), lines);
+        let many = |section| self.piece(section, Some(['{', '}']));
         let pieces = [
             ("lineage", quoted(state.lineage.as_str())),
             ("serial", Piece::Text(doc::write_compact(&Node::uint(state.serial.0)))),
             ("seal", quoted(seal.as_str())),
-            ("run", Piece::Lines(None, &self.run.internal)),
-            ("atoms", lines(&self.atoms.internal)),
-            ("bindings", lines(&self.bindings.internal)),
-            ("trail", lines(&self.trail.internal)),
+            ("run", self.piece(FileSection::InternalRun, None)),
+            ("atoms", many(FileSection::InternalAtoms)),
+            ("bindings", many(FileSection::InternalBindings)),
+            ("trail", many(FileSection::InternalTrail)),
         ];
-        let plan = state.plan.as_ref().map(|_| ("plan", Piece::Lines(None, &self.plan)));
+        let plan = state.plan.as_ref().map(|_| ("plan", self.piece(FileSection::Plan, None)));
         let pieces = pieces.into_iter().chain(plan);
         pieces.map(|(key, piece)| (key.to_owned(), piece)).collect()
     }
-}
-
-/// A record that a state has once.
-fn single(name: &str, record: RenderedRecord) -> Lines<()> {
-    let mut lines = Lines::default();
-    lines.put((), name, record);
-    lines
-}
-
-fn of_top(key: &str, node: &Node) -> Lines<()> {
-    single(key, RenderedRecord::of_top(key, node))
-}
-
-fn run_records(state: &State) -> Section<()> {
-    let Halves { shown, internal } = state.run.halves();
-    let internal = internal.unwrap_or_else(Node::no_members);
-    let internal = implied::without_commits(internal, &state.bindings);
-    let internal = RenderedRecord::of_internal(None, &internal);
-    Section {
-        shown: of_top("run", &labels::of_run(shown, state)),
-        internal: single("internal run", internal),
-    }
-}
-
-fn plan_record(state: &State) -> Lines<()> {
-    let plan = state.plan.as_ref().map(|plan| RenderedRecord::of_internal(None, plan));
-    plan.map_or_else(Lines::default, |record| single("plan", record))
 }
 
 /// The rough size of the file's own keys, blanks and brackets.

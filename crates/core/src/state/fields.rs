@@ -346,17 +346,6 @@ impl<'a, 'f> Fields<'a, 'f> {
         items.iter().enumerate().map(|(index, item)| (place(index), item)).collect()
     }
 
-    pub fn texts(&mut self, key: &'static str) -> Vec<String> {
-        let mut texts = Vec::new();
-        for (pointer, node) in self.list(key) {
-            match node.as_str() {
-                Some(text) => texts.push(text.to_owned()),
-                None => self.found.wrong_type(&pointer, node, "a string"),
-            }
-        }
-        texts
-    }
-
     /// A value from a closed list of words; otherwise a fault with a did-you-mean.
     pub fn word<T: Copy>(&mut self, key: &'static str, words: &[(&'static str, T)]) -> Option<T> {
         let node = self.take(key)?;
@@ -410,29 +399,17 @@ impl<'a, 'f> Fields<'a, 'f> {
             if whole.is_some() && member.key == INTERNAL {
                 continue;
             }
-            if self.asked.contains(&member.key.as_str()) {
-                let before = after.replace(member.key.clone());
-                if self.kept.contains(&member.key.as_str()) {
-                    extra.kept.push(UnknownKey {
-                        after: before,
-                        key: member.key.clone(),
-                        node: member.node.clone(),
-                    });
-                }
-                continue;
-            }
+            let is_known = self.asked.contains(&member.key.as_str());
+            let after = if is_known { after.replace(member.key.clone()) } else { after.clone() };
             let is_for_others = member.key == "$schema" && self.pointer.is_empty();
-            if member.key != "notes" && !is_for_others {
+            if !is_known && member.key != "notes" && !is_for_others {
                 self.unknown_key(member);
             }
-            if self.found.is_answer {
-                continue;
+            let is_carried = if is_known { self.keeps(&member.key) } else { !self.found.is_answer };
+            if is_carried {
+                let (key, node) = (member.key.clone(), member.node.clone());
+                extra.keys.push(UnknownKey { after, key, node, is_known });
             }
-            extra.unknown.push(UnknownKey {
-                after: after.clone(),
-                key: member.key.clone(),
-                node: member.node.clone(),
-            });
         }
         extra.into_extra()
     }

@@ -132,11 +132,7 @@ pub struct InForce {
 pub fn in_force(constraints: &Constraints) -> Vec<InForce> {
     let chosen = constraints.node();
     let rules = all();
-    let members = chosen.as_object().unwrap_or_default().iter();
-    let odd = members.filter(|member| {
-        !rules.iter().any(|rule| rule.key.split('.').next() == Some(&*member.key))
-    });
-    let odd = odd.map(|member| InForce {
+    let odd = odd(&chosen, &rules).map(|member| InForce {
         key: member.key.clone(),
         value: member.node.clone(),
         is_chosen: true,
@@ -157,18 +153,26 @@ pub fn in_force(constraints: &Constraints) -> Vec<InForce> {
     known.chain(odd).collect()
 }
 
+/// The members that are no constraint and no group of them.
+fn odd<'n>(
+    constraints: &'n Node,
+    rules: &'n [ConstraintRule],
+) -> impl Iterator<Item = &'n doc::Member> {
+    let is_known = |key: &str| rules.iter().any(|rule| rule.key.split('.').next() == Some(key));
+    let members = constraints.as_object().unwrap_or_default().iter();
+    members.filter(move |member| !is_known(&member.key))
+}
+
 /// The difference in words: `max_attempts: 1 → 3; budget.time: none → 2h`.
 pub fn difference(before: &Constraints, after: &Constraints) -> String {
     let (old, new) = (before.node(), after.node());
-    let mut keys: Vec<String> = all().into_iter().map(|rule| rule.key).collect();
-    let members = [&old, &new].into_iter().flat_map(|node| node.as_object().unwrap_or_default());
-    let is_group = |key: &str| keys.iter().any(|known| known.split('.').next() == Some(key));
-    let odd = members.map(|member| &member.key).filter(|key| !is_group(key)).cloned();
+    let rules = all();
+    let odd = odd(&old, &rules).chain(odd(&new, &rules)).map(|member| member.key.clone());
     let odd: BTreeSet<String> = odd.collect();
-    keys.extend(odd);
+    let keys = rules.iter().map(|rule| rule.key.clone()).chain(odd);
     let word = |node: Option<&Node>| node.map_or("default".to_owned(), plain);
-    let changed = keys.iter().filter_map(|key| {
-        let (old, new) = (at(&old, key), at(&new, key));
+    let changed = keys.filter_map(|key| {
+        let (old, new) = (at(&old, &key), at(&new, &key));
         (old.map(doc::canonical) != new.map(doc::canonical))
             .then(|| format!("{key}: {} → {}", word(old), word(new)))
     });

@@ -9,7 +9,7 @@ use alloc::{
 };
 
 use super::{
-    answer_texts::share,
+    answer_texts::{share, up_to},
     check::Thousandths,
     fields::Fields,
     rule::Form,
@@ -116,15 +116,23 @@ record! {
     }
 }
 
+impl TaskProfile {
+    /// The profile of a goal of which nothing is known.
+    pub const UNKNOWN: Self = Self {
+        reasoning_depth: 3,
+        information_sufficiency: Thousandths(500),
+        expected_tool_usage: ToolUsage::Moderate,
+        output_breadth: OutputBreadth::Moderate,
+        confidence_requirement: ConfidenceNeed::Medium,
+    };
+}
+
 /// A person's own words on the kind of task: any of its five fields.
-#[derive(Debug, Clone, Default, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ProfileText {
     text: String,
-    pub depth: Option<u32>,
-    pub information: Option<Thousandths>,
-    pub tools: Option<ToolUsage>,
-    pub breadth: Option<OutputBreadth>,
-    pub confidence: Option<ConfidenceNeed>,
+    /// What they left out is as of a goal of which nothing is known.
+    pub profile: TaskProfile,
 }
 
 const FIELDS: [&str; 5] = ["depth", "information", "tools", "breadth", "confidence"];
@@ -133,24 +141,25 @@ impl ProfileText {
     /// # Errors
     /// What is wrong with it, and what would be right.
     pub fn parse(text: &str) -> Result<Self, String> {
-        let mut profile = Self { text: text.trim().to_string(), ..Self::default() };
+        let mut profile = TaskProfile::UNKNOWN;
         for part in text.split(',').map(str::trim) {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
             let (key, value) = (key.trim(), value.trim());
             match key {
                 "depth" => {
                     let depth = value.parse().ok().filter(|depth| (1..=5).contains(depth));
-                    profile.depth = Some(depth.ok_or("`depth` is a whole number from 1 to 5")?);
+                    let depth = depth.ok_or("`depth` is a whole number from 1 to 5")?;
+                    profile.reasoning_depth = depth;
                 }
                 "information" => {
                     let share = Thousandths::parse(value).filter(|share| share.0 <= 1_000);
                     let share = share.ok_or("`information` is a number from 0 to 1")?;
-                    profile.information = Some(share);
+                    profile.information_sufficiency = share;
                 }
-                "tools" => profile.tools = Some(ToolUsage::one_of(key, Some(value))?),
-                "breadth" => profile.breadth = Some(OutputBreadth::one_of(key, Some(value))?),
+                "tools" => profile.expected_tool_usage = ToolUsage::one_of(key, Some(value))?,
+                "breadth" => profile.output_breadth = OutputBreadth::one_of(key, Some(value))?,
                 "confidence" => {
-                    profile.confidence = Some(ConfidenceNeed::one_of(key, Some(value))?)
+                    profile.confidence_requirement = ConfidenceNeed::one_of(key, Some(value))?
                 }
                 _ => {
                     let near = doc::did_you_mean(key, FIELDS).map(|near| format!("; {near}"));
@@ -162,19 +171,17 @@ impl ProfileText {
                 }
             }
         }
-        Ok(profile)
+        Ok(Self { text: text.trim().to_string(), profile })
     }
-}
 
-impl ProfileText {
     pub fn as_str(&self) -> &str {
         &self.text
     }
 
     /// The next of the same kind that may be worth more passes: one deeper, or with nothing that is known.
     pub fn deeper(&self) -> Option<Self> {
-        let depth = self.depth.unwrap_or(3);
-        let information = self.information.map_or(500, |share| share.0);
+        let depth = self.profile.reasoning_depth;
+        let information = self.profile.information_sufficiency.0;
         let (key, value) = match (depth, information) {
             (..5, _) => ("depth", depth + 1),
             (_, 1..) => ("information", 0),
@@ -192,13 +199,7 @@ impl ProfileText {
 pub const PROFILE_CHANGES_MAX: usize = 8;
 
 fn depth(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u32> {
-    let depth = u32::take(fields, key)?;
-    let is_within = (1..=5).contains(&depth);
-    if !is_within {
-        let message = format!("`{key}` is a whole number from 1 to 5");
-        fields.fault_at(key, "bad-profile", message, None);
-    }
-    is_within.then_some(depth)
+    up_to(fields, key, 5, "bad-profile")
 }
 
 impl FieldValue for ProfileText {

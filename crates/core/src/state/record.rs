@@ -146,20 +146,6 @@ impl Entry {
         self.node = to.finish(&Extra::default());
         self
     }
-
-    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        read_past(node, pointer, found, |fields| {
-            let word = fields.text_or_empty("type");
-            Self {
-                node: node.clone(),
-                n: fields.count("n").unwrap_or_default(),
-                at: fields.text_or_empty("at"),
-                serial: fields.count("serial"),
-                pass: fields.count("pass"),
-                kind: EntryKind::read(&word, fields).unwrap_or(EntryKind::Other(word)),
-            }
-        })
-    }
 }
 
 /// The kinds of entries, each with its word.
@@ -308,7 +294,17 @@ impl FieldValue for Entry {
     }
 
     fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        Entry::read(node, pointer, found)
+        read_past(node, pointer, found, |fields| {
+            let word = fields.text_or_empty("type");
+            Self {
+                node: node.clone(),
+                n: fields.count("n").unwrap_or_default(),
+                at: fields.text_or_empty("at"),
+                serial: fields.count("serial"),
+                pass: fields.count("pass"),
+                kind: EntryKind::read(&word, fields).unwrap_or(EntryKind::Other(word)),
+            }
+        })
     }
 
     fn node(&self) -> Node {

@@ -18,7 +18,7 @@ use crate::id::AtomId;
 /// Records that are copied with one that changes.
 const CHUNK: usize = 64;
 
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Records<T>(Map<AtomId, Arc<T>, CHUNK>);
 
 impl<T> Records<T> {
@@ -68,18 +68,6 @@ impl<T> Records<T> {
     pub fn remove(&mut self, id: &(impl Borrow<str> + ?Sized)) -> Option<Arc<T>> {
         let id = self.0.get_key(id.borrow())?.clone();
         self.0.remove_cow(&id)
-    }
-}
-
-impl<T> Default for Records<T> {
-    fn default() -> Self {
-        Self(Map::default())
-    }
-}
-
-impl<T> Clone for Records<T> {
-    fn clone(&self) -> Self {
-        Self(self.0.clone())
     }
 }
 

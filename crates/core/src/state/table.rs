@@ -205,17 +205,15 @@ macro_rules! record {
                 }) ),*].concat()
             }
 
-            #[allow(unused_labels)]
             fn read(fields: &mut $crate::state::fields::Fields<'_, '_>) -> Option<Self> {
                 $( record!(@of fields, ($($owner)?), record!(@need fields, $mode, record!(@key $field $($key)?))); )*
                 $( let $field = record!(@of fields, ($($owner)?),
                     record!(@read fields, $mode, $ty, record!(@key $field $($key)?) $(, $with)?)); )*
-                'record: {
-                    Some(Self {
-                        $( $field: record!(@value 'record, $mode, $field $(, $default)?), )*
-                        $( $extra: $crate::state::fields::Extra::default(), )?
-                    })
-                }
+                // A missing key ends it here: by now every fault is found.
+                Some(Self {
+                    $( $field: record!(@value $mode, $field $(, $default)?), )*
+                    $( $extra: $crate::state::fields::Extra::default(), )?
+                })
             }
 
             fn write(&self, to: &mut $crate::state::fields::Writer) {
@@ -297,18 +295,13 @@ macro_rules! record {
     };
     (@read $fields:ident, $mode:ident, $ty:ty, $key:expr, $with:expr) => { $with($fields, $key) };
 
-    (@value $none:lifetime, required, $value:ident) => {
-        match $value {
-            Some(value) => value,
-            None => break $none None,
-        }
-    };
-    (@value $none:lifetime, expected, $value:ident) => { record!(@value $none, required, $value) };
-    (@value $none:lifetime, part, $value:ident) => { record!(@value $none, required, $value) };
-    (@value $none:lifetime, optional, $value:ident $(, $default:expr)?) => { $value };
-    (@value $none:lifetime, nullable, $value:ident) => { $value };
-    (@value $none:lifetime, $mode:ident, $value:ident) => { $value.unwrap_or_default() };
-    (@value $none:lifetime, $mode:ident, $value:ident, $default:expr) => {
+    (@value required, $value:ident) => { $value? };
+    (@value expected, $value:ident) => { $value? };
+    (@value part, $value:ident) => { $value? };
+    (@value optional, $value:ident $(, $default:expr)?) => { $value };
+    (@value nullable, $value:ident) => { $value };
+    (@value $mode:ident, $value:ident) => { $value.unwrap_or_default() };
+    (@value $mode:ident, $value:ident, $default:expr) => {
         match $value {
             Some(value) => value,
             None => $default,

@@ -227,24 +227,6 @@ impl Micros {
     }
 }
 
-/// As in the file.
-impl serde::Serialize for Micros {
-    fn serialize<S: serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&self.text())
-    }
-}
-
-#[cfg(feature = "schema")]
-impl schemars::JsonSchema for Micros {
-    fn schema_name() -> alloc::borrow::Cow<'static, str> {
-        "Dollars".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({"type": "string", "pattern": r"^[0-9]+\.[0-9]{2,6}$"})
-    }
-}
-
 impl FieldValue for Micros {
     fn form() -> Form {
         Form::Decimal

@@ -238,7 +238,7 @@ fn hard_budget(transaction: &Transaction) -> Option<Reason> {
     let limit = usage::reached(transaction)
         .or_else(|| dispatch::lacks(transaction).filter(|_| !consult::is_due(transaction)))
         .or_else(|| base_case::lacks_for_rating(transaction));
-    limit.map(Reason::from)
+    limit.and_then(Reason::of_limit)
 }
 
 fn has_live(transaction: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool {

@@ -241,27 +241,19 @@ fn record_choices(
     chosen: Vec<(Ix, Ix)>,
 ) {
     if !changes.is_empty() {
-        transaction.record(EntryKind::Backtrack(BacktrackEntry {
-            changes: ChoiceChanges(changes.clone()),
+        transaction.tell(EntryKind::Backtrack(BacktrackEntry {
+            changes: ChoiceChanges(changes),
             reason: because.to_string(),
         }));
-        transaction.announce(Event::Backtracked { changes, because: because.to_string() });
     }
     for (group, choice) in chosen {
-        let (group_id, choice_id) =
-            (transaction.graph.id(group).clone(), transaction.graph.id(choice).clone());
         let graph = &transaction.graph;
         let others = graph.vertex(group).kids.iter();
         let others = others.filter(|kid| **kid != choice);
         let untried: Vec<AtomId> = others.map(|kid| graph.id(*kid).clone()).collect();
-        transaction.announce(Event::Chosen {
-            group: group_id.clone(),
-            choice: choice_id.clone(),
-            untried: untried.len(),
-        });
-        transaction.record(EntryKind::Choice(ChoiceEntry {
-            group: group_id,
-            choice: choice_id,
+        transaction.tell(EntryKind::Choice(ChoiceEntry {
+            group: graph.id(group).clone(),
+            choice: graph.id(choice).clone(),
             untried,
             commit: None,
             reason: None,

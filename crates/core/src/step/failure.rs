@@ -132,21 +132,16 @@ pub(super) fn files_named(transaction: &Transaction, text: &str) -> Vec<String> 
 /// about when it comes back.
 pub(super) fn doubt(transaction: &mut Transaction, doubt: InDoubtEntry) {
     let (attempt, atom) = (doubt.attempt.clone(), doubt.atom.clone());
-    let reason = doubt.reason.clone();
-    let is_there =
-        transaction.task_mut(&atom).map(|task| task.status = AtomStatus::InDoubt(attempt.clone()));
+    if let Some(task) = transaction.task_mut(&atom) {
+        task.status = AtomStatus::InDoubt(attempt);
+        return transaction.tell(EntryKind::InDoubt(doubt));
+    }
     transaction.record(EntryKind::InDoubt(doubt));
-    transaction.announce(match is_there {
-        Some(()) => Event::InDoubt {
-            attempt,
-            atom,
-            why: reason,
-        },
-        None => Event::Interrupted {
-            attempt,
-            atom,
-            why: "it was taken out while its effect outside was under way: look whether that happened".into(),
-        },
+    transaction.announce(Event::Interrupted {
+        attempt,
+        atom,
+        why: "it was taken out while its effect outside was under way: look whether that happened"
+            .into(),
     });
 }
 

@@ -7,7 +7,7 @@ use crate::{
     answer_forms,
     event::ConsultEnd,
     state::{
-        AnswerRecord, Consult, KeptAnswer, Question,
+        AnswerRecord, Consult, KeptAnswer, Question, TextAnswer,
         final_result::{FinalOutput, FinalResultRecord},
     },
     wording,
@@ -50,7 +50,8 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     if !wording::is_of_ending(&transaction.state, asked) {
         return;
     }
-    let mut read = question::once(end.answer).and_then(|node| answer_forms::text(&node));
+    let mut read =
+        question::once(end.answer).and_then(|node| answer_forms::read::<TextAnswer>(&node));
     if let Ok(words) = read.as_mut()
         && !wording::compares(&transaction.state)
     {

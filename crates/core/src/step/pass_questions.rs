@@ -29,7 +29,7 @@ use crate::{
     profile,
     state::{
         AnswerForm, AnswerRecord, AssessmentCode, AtomStatus, Consult, DELTAS_MAX, IssueRecord,
-        IssueType, KeptAnswer, Moment, PassAnswer, Question,
+        IssueType, KeptAnswer, Moment, PassAnswer, Question, TextAnswer,
         answer_records::KindAnswer,
         profile::{PROFILE_CHANGES_MAX, ProfileChange, ProfileRecord, TaskProfile},
     },
@@ -87,7 +87,7 @@ fn noted(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
             let words = issues_in_short(&found.issues);
             return Ok((KeptAnswer::Issues(found), words));
         }
-        let answer = answer_forms::text(node)?;
+        let answer: TextAnswer = answer_forms::read(node)?;
         let words = answer.text.clone();
         Ok((KeptAnswer::Text(answer), words))
     };
@@ -190,7 +190,7 @@ fn known(transaction: &Transaction) -> Option<&ProfileRecord> {
 
 fn profiled(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
     let read = |_: &Transaction, node: &Node| {
-        let said = answer_forms::kind(node)?;
+        let said: KindAnswer = answer_forms::read(node)?;
         let words = said.raw_inference.clone();
         Ok((said, words))
     };

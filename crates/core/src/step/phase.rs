@@ -3,14 +3,13 @@
 //! Invariant: an end is decided once. A phase is resolved without its open parts only if nothing outside was tried
 //! under its fragment before. So no context in which something was tried becomes another.
 
-use alloc::{string::ToString, sync::Arc, vec::Vec};
+use alloc::{sync::Arc, vec::Vec};
 
 use super::{
     transaction::Transaction,
     usage::{self, LimitedUsage, Reservation},
 };
 use crate::{
-    event::Event,
     graph::{Ix, PlannedPhase},
     id::{AtomId, Digest},
     search,
@@ -92,15 +91,13 @@ pub(super) fn end_over(transaction: &mut Transaction) -> bool {
         }
     });
     transaction.rebuild();
-    let missing = open.iter().map(ToString::to_string).collect();
-    transaction.record(EntryKind::Drop(DropEntry {
-        atom: atom.clone(),
+    transaction.tell(EntryKind::Drop(DropEntry {
+        atom,
         limit: Some(limit),
         used,
         partial: is_partial,
         missing: open,
     }));
-    transaction.announce(Event::PhaseOver { atom, limit, is_partial, missing });
     true
 }
 

@@ -211,17 +211,12 @@ fn begin(transaction: &mut Transaction, x: Ix, context: &crate::id::Digest, beca
         transaction.run().grant = Some(grant);
     }
     set_aside(transaction, id);
-    transaction.record(EntryKind::Refine(RefineEntry {
+    transaction.tell(EntryKind::Refine(RefineEntry {
         atom: id.clone(),
         round,
         reason: because.to_string(),
         failed,
     }));
-    transaction.announce(Event::PlannedAgain {
-        atom: id.clone(),
-        round,
-        because: because.to_string(),
-    });
 }
 
 fn set_aside(transaction: &mut Transaction, id: &AtomId) {

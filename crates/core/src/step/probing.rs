@@ -153,7 +153,7 @@ pub(super) fn finished(transaction: &mut Transaction, intent: &Intent, outcome: 
     let printed = outcome.stdout.as_deref().unwrap_or_default();
     let read = match &outcome.report_fault {
         Some(fault) => Err(fault.clone()),
-        None => answer_forms::object(printed).and_then(|node| answer_forms::finding(&node)),
+        None => answer_forms::object(printed).and_then(|node| answer_forms::read(&node)),
     };
     let found = read.map_err(|fault| format!("its answer cannot be used: {fault}"));
     keep(transaction, intent, found, outcome.duration_ms);
@@ -183,7 +183,7 @@ fn keep(
         tried.probe = Some(ProbeRecord {
             attempt: intent.id.clone(),
             feasible,
-            estimate: estimate.unwrap_or_default().estimate,
+            estimate: estimate.unwrap_or_default(),
             extra: Default::default(),
         });
     }

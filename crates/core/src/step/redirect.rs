@@ -44,12 +44,11 @@ pub(super) fn withdraw(transaction: &mut Transaction, why: RetireReason) {
 
 /// Records that a request is obeyed no more.
 pub(super) fn retire(transaction: &mut Transaction, request: &Request, why: RetireReason) {
-    transaction.record(EntryKind::RequestRetired(RequestRetiredEntry {
+    transaction.tell(EntryKind::RequestRetired(RequestRetiredEntry {
         request: request.id.to_string(),
         by: request.by.clone(),
         why,
     }));
-    transaction.announce(Event::Retired { request: request.id.to_string(), why });
 }
 
 fn open_request(transaction: &Transaction) -> Option<Request> {

@@ -17,7 +17,6 @@ use alloc::{
 use self::position::Proposal;
 use super::{backtrack::BlockCause, gate, transaction::Transaction};
 use crate::{
-    event::Event,
     fragment::delta::{self, AcceptedDelta},
     graph::Ix,
     id::AgentName,
@@ -127,7 +126,7 @@ pub(super) fn change(transaction: &mut Transaction, change: NextChange) {
         None => {
             let left = grant.left;
             transaction.run().grant = Some(grant);
-            note(transaction, ReplanEntry { left, ..entry });
+            transaction.tell(EntryKind::Replan(ReplanEntry { left, ..entry }));
         }
     }
 }
@@ -189,7 +188,7 @@ pub(super) fn refine(
                 transaction.run().grant = Some(grant);
             }
             (entry.place, entry.refused) = (ReplanPlace::Nowhere, why.clone());
-            note(transaction, entry);
+            transaction.tell(EntryKind::Replan(entry));
             Err(why)
         }
     }
@@ -275,21 +274,7 @@ fn take(transaction: &mut Transaction, proposal: Proposal, grant: ChangeGrant, e
     transaction.rebuild();
     transaction.recount_refuted();
     let (atom, place) = (proposal.step, proposal.place);
-    note(transaction, ReplanEntry { atom, place, left, ..entry });
-}
-
-fn note(transaction: &mut Transaction, entry: ReplanEntry) {
-    transaction.announce(Event::Replanned {
-        atom: entry.atom.clone(),
-        place: entry.place,
-        because: entry.reason.clone(),
-        refused: entry.refused.clone(),
-        by: entry.by.clone(),
-        atoms: entry.atoms.clone(),
-        removed: entry.removed.clone(),
-        changes_left: entry.left,
-    });
-    transaction.record(EntryKind::Replan(entry));
+    transaction.tell(EntryKind::Replan(ReplanEntry { atom, place, left, ..entry }));
 }
 
 /// The tasks that failed for good: first those that no choice has to do with, each with the newest failure first. Empty

@@ -53,7 +53,7 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let Some(phase) = asked_about(transaction, asked) else {
         return;
     };
-    let read = |_: &Transaction, node: &Node| Ok((answer_forms::text(node)?, Default::default()));
+    let read = |_: &Transaction, node: &Node| Ok((answer_forms::read(node)?, Default::default()));
     let Some(read) = question::heard(transaction, asked, end, read) else {
         return;
     };

@@ -285,6 +285,12 @@ impl Transaction {
         self.facts.state.trail.push(Arc::new(entry));
     }
 
+    /// Records it, and announces the event that it stands for.
+    pub(super) fn tell(&mut self, kind: EntryKind) {
+        self.events.extend(Event::of_entry(&kind));
+        self.record(kind);
+    }
+
     /// Records an attempt as in flight, under the next id, and tells why; its atom waits no longer.
     pub(super) fn begin(
         &mut self,

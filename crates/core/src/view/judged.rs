@@ -24,16 +24,13 @@ use crate::{
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct JudgedView {
     /// The newest answer to each question that has one, or whose agent gave none that can be used.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", serde(default))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub answers: Vec<AnswerRecord>,
     /// Repairs that were proposed for any plan and not made, the newest last.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", serde(default))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub advisories: Vec<IssueRecord>,
     /// Issues of plans that were planned again for them.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    #[cfg_attr(feature = "schema", serde(default))]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaced: Vec<ReplacedView>,
 }
 

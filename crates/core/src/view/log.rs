@@ -48,7 +48,7 @@ impl LogEntry {
             by: LOOP.to_owned(),
             serial: entry.serial,
             entry: entry.node.clone(),
-            event: event_of(entry),
+            event: Event::of_entry(&entry.kind),
         }
     }
 
@@ -143,92 +143,4 @@ fn ending(state: &State) -> Option<LogEntry> {
     let (ending, result) = (state.run.last_ending()?, state.run.status);
     let event = Event::Ended { result, reason: ending.reason?, summary: ending.summary.clone() };
     Some(LogEntry::of_event(&event, ending.ended.clone()?, LOOP.to_owned(), None))
-}
-
-/// The event that an entry of the trail stands for.
-pub fn event_of(entry: &Entry) -> Option<Event> {
-    let texts = |ids: &[AtomId]| ids.iter().map(ToString::to_string).collect();
-    Some(match &entry.kind {
-        EntryKind::Refuted(refuted) => Event::Refuted {
-            choices: refuted.conflict.clone(),
-            // Not an assertion of which nobody said anything.
-            failed: refuted
-                .evidence
-                .iter()
-                .filter(|one| one.speaks_against())
-                .filter_map(|one| one.check.clone())
-                .collect(),
-        },
-        EntryKind::Choice(choice) => Event::Chosen {
-            group: choice.group.clone(),
-            choice: choice.choice.clone(),
-            untried: choice.untried.len(),
-        },
-        EntryKind::Backtrack(backtrack) => Event::Backtracked {
-            changes: backtrack.changes.0.clone(),
-            because: backtrack.reason.clone(),
-        },
-        EntryKind::Failure(failure) => Event::AttemptFailed {
-            attempt: failure.attempt.clone(),
-            atom: failure.atom.clone(),
-            ms: None,
-            class: failure.class,
-            reason: failure.reason.clone(),
-            attempts_left: None,
-            held: failure.confidence().map(|(held, _)| held),
-            of: failure.confidence().map(|(_, of)| of),
-        },
-        EntryKind::Plan(plan) => Event::Planned {
-            attempt: plan.attempt.clone(),
-            atom: plan.atom.clone(),
-            ms: None,
-            parts: texts(&plan.parts),
-            atoms: None,
-            differs: plan.differs.clone(),
-            in_spite_of: Vec::new(),
-        },
-        EntryKind::Refine(refine) => Event::PlannedAgain {
-            atom: refine.atom.clone(),
-            round: refine.round,
-            because: refine.reason.clone(),
-        },
-        EntryKind::Replan(replan) => Event::Replanned {
-            atom: replan.atom.clone(),
-            place: replan.place,
-            because: replan.reason.clone(),
-            refused: replan.refused.clone(),
-            by: replan.by.clone(),
-            atoms: replan.atoms.clone(),
-            removed: replan.removed.clone(),
-            changes_left: replan.left,
-        },
-        EntryKind::Probe(probe) => Event::Probed {
-            attempt: probe.attempt.clone(),
-            atom: probe.atom.clone(),
-            ms: None,
-            feasible: probe.feasible,
-            findings: probe.findings.clone(),
-        },
-        EntryKind::Drop(dropped) => Event::PhaseOver {
-            atom: dropped.atom.clone(),
-            limit: dropped.limit?,
-            is_partial: dropped.partial,
-            missing: texts(&dropped.missing),
-        },
-        EntryKind::InDoubt(doubt) => Event::InDoubt {
-            attempt: doubt.attempt.clone(),
-            atom: doubt.atom.clone(),
-            why: doubt.reason.clone(),
-        },
-        EntryKind::RequestRetired(retired) => {
-            Event::Retired { request: retired.request.clone(), why: retired.why }
-        }
-        EntryKind::UserCorrection(correction) => Event::Corrected {
-            kind: None,
-            what: correction.description.clone(),
-            effects: Vec::new(),
-            lost: Vec::new(),
-        },
-        EntryKind::Other(_) => return None,
-    })
 }

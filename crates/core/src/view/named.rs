@@ -94,27 +94,20 @@ pub fn known_attempts<'e>(
 }
 
 fn of_event(event: &Event) -> Option<KnownAttempt> {
-    if let Event::Solved { attempt: Some(id), atom, commit, .. } = event {
-        return Some(KnownAttempt {
-            commit: commit.clone(),
-            ..KnownAttempt::of(id, atom, AttemptEnd::Solved)
-        });
-    }
-    let (id, atom, end) = if let Event::AttemptFailed { attempt, atom, .. } = event {
-        (attempt, atom, AttemptEnd::Failed)
-    } else if let Event::Repair { attempt: Some(attempt), atom, .. } = event {
-        (attempt, atom, AttemptEnd::Conflict)
-    } else if let Event::InDoubt { attempt, atom, .. } = event {
-        (attempt, atom, AttemptEnd::InDoubt)
-    } else if let Event::AttemptStarted { attempt, atom, .. }
-    | Event::Transient { attempt, atom, .. }
-    | Event::Limited { attempt, atom, .. }
-    | Event::Interrupted { attempt, atom, .. }
-    | Event::Planned { attempt, atom, .. } = event
-    {
-        (attempt, atom, AttemptEnd::Other)
-    } else {
-        return None;
+    let (id, atom, end) = match event {
+        Event::Solved { attempt: Some(id), atom, commit, .. } => {
+            let known = KnownAttempt::of(id, atom, AttemptEnd::Solved);
+            return Some(KnownAttempt { commit: commit.clone(), ..known });
+        }
+        Event::AttemptFailed { attempt, atom, .. } => (attempt, atom, AttemptEnd::Failed),
+        Event::Repair { attempt: Some(id), atom, .. } => (id, atom, AttemptEnd::Conflict),
+        Event::InDoubt { attempt, atom, .. } => (attempt, atom, AttemptEnd::InDoubt),
+        Event::AttemptStarted { attempt, atom, .. }
+        | Event::Transient { attempt, atom, .. }
+        | Event::Limited { attempt, atom, .. }
+        | Event::Interrupted { attempt, atom, .. }
+        | Event::Planned { attempt, atom, .. } => (attempt, atom, AttemptEnd::Other),
+        _ => return None,
     };
     Some(KnownAttempt::of(id, atom, end))
 }

@@ -33,7 +33,7 @@ pub fn next(world: &World, around: &Surroundings) -> String {
         (true, RunStatus::Redirecting) => "descent redirect --abort".to_owned(),
         // Its loop only waits for the words of the final answer.
         (true, _) if wording::asked(&world.state).is_none() => "descent stop".to_owned(),
-        _ => of_idle(world, around, is_changed_since(world)),
+        _ => of_idle(world, around),
     }
 }
 
@@ -43,8 +43,7 @@ pub(super) fn by_the_state(world: &World) -> Vec<String> {
         return Vec::from(["descent status".to_owned()]);
     }
     let is_changed = is_changed_since(world);
-    let first = of_idle(world, &Surroundings::default(), is_changed);
-    let mut moves = Vec::from([first]);
+    let mut moves = Vec::from([of_idle(world, &Surroundings::default())]);
     // A change since the ending may have followed one of its moves.
     for other in run_end::moves_of_last(world).into_iter().filter(|_| !is_changed) {
         if !moves.contains(&other) {
@@ -94,8 +93,8 @@ impl StatusView {
     }
 }
 
-fn of_idle(world: &World, around: &Surroundings, is_changed: bool) -> String {
-    let run = &world.state.run;
+fn of_idle(world: &World, around: &Surroundings) -> String {
+    let (run, is_changed) = (&world.state.run, is_changed_since(world));
     match run.status {
         RunStatus::Completed if is_changed => RUN.to_owned(),
         RunStatus::Completed

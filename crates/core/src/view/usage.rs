@@ -18,7 +18,6 @@ use crate::{
     measure::RunBound,
     state::{AgentSpent, AgentWait, Duty, FreeValue, State, Usage},
     wording::KeptBudget,
-    world::{AgentTable, World},
 };
 
 /// Usage, as far as agents reported it.
@@ -140,8 +139,7 @@ pub struct BoundView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub consults: Option<FreeValue>,
     /// The parts of the limits of usage that are kept for the wording of the final answer.
-    #[serde(skip_serializing_if = "KeptBudget::is_none")]
-    #[cfg_attr(feature = "schema", serde(default))]
+    #[serde(default, skip_serializing_if = "KeptBudget::is_none")]
     pub kept: KeptBudget,
     /// The part that changes of the plan by planners may add; absent if no planner may change it.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -158,29 +156,22 @@ pub struct ChangesBoundView {
     pub attempts_each: FreeValue,
 }
 
-pub fn bound(world: &World) -> BoundView {
-    shown(world.bound())
-}
-
-/// The bound of a run that is to be started with these agents.
-pub fn bound_of_start(world: &World, agents: &AgentTable) -> BoundView {
-    shown(world.bound_of_start(agents))
-}
-
-fn shown(bound: RunBound) -> BoundView {
-    let counted = |count: &BigUint| match u64::try_from(count) {
-        Ok(count) => Node::uint(count),
-        Err(_) => Node::string(count.to_string()),
-    };
-    BoundView {
-        attempts: counted(&bound.attempts),
-        verdicts: counted(&bound.verdicts),
-        starts: counted(&bound.starts),
-        consults: bound.consults.as_ref().map(counted),
-        kept: bound.kept,
-        changes: bound.changes.map(|changes| ChangesBoundView {
-            left: changes.left,
-            attempts_each: counted(&changes.attempts_each),
-        }),
+impl From<RunBound> for BoundView {
+    fn from(bound: RunBound) -> Self {
+        let counted = |count: &BigUint| match u64::try_from(count) {
+            Ok(count) => Node::uint(count),
+            Err(_) => Node::string(count.to_string()),
+        };
+        Self {
+            attempts: counted(&bound.attempts),
+            verdicts: counted(&bound.verdicts),
+            starts: counted(&bound.starts),
+            consults: bound.consults.as_ref().map(counted),
+            kept: bound.kept,
+            changes: bound.changes.map(|changes| ChangesBoundView {
+                left: changes.left,
+                attempts_each: counted(&changes.attempts_each),
+            }),
+        }
     }
 }

@@ -10,10 +10,9 @@ use serde::Serialize;
 
 use super::{
     QuestionView, Surroundings,
-    graph::{ChoiceView, choice_view, kind_word},
+    graph::{ChoiceView, choice_view},
     judged::{self, AttentionView, UnclearView},
     leaves::{ConfidenceView, confidence},
-    log::event_of,
     next::after_why,
     status_word, work,
 };
@@ -120,14 +119,13 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
     let kind = world.graph.vertex(x).kind;
     let waits = world.graph.waits_for(x).filter(|dep| live && !solved[*dep]);
     let trail = trail_of(world, id);
-    let binding =
-        world.state.bindings.get(id).map(|binding| binding.node().filtered(|key, _| key != "of"));
+    let binding = world.state.bindings.get(id).map(|binding| binding.parked_node());
     Some(Why {
         schema: "descent/why/1",
         atom: id.clone(),
-        kind: kind_word(kind),
+        kind: kind.word(),
         description: atom.description.clone(),
-        status: status_word(world, x, solved[x]).to_owned(),
+        status: status_word(world, x).to_owned(),
         live,
         waits_for: counted(waits.map(|dep| world.graph.id(dep))),
         depends_on: atom.depends_on.clone(),
@@ -153,7 +151,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
         tries: crate::search::tries(&world.state, id).to_vec(),
         attempts: attempts(world, x),
         trail: trail.iter().map(|entry| entry.node.clone()).collect(),
-        events: trail.iter().map(|entry| event_of(entry)).collect(),
+        events: trail.iter().map(|entry| Event::of_entry(&entry.kind)).collect(),
         next: after_why(world, around, id),
     })
 }
@@ -225,13 +223,7 @@ fn trail_of<'w>(world: &'w World, id: &AtomId) -> Vec<&'w Entry> {
         EntryKind::Backtrack(one) => one.changes.0.iter().any(|change| is_near(&change.group)),
         EntryKind::Replan(one) => one.atom.as_ref() == Some(id) || one.failed.contains(id),
         EntryKind::Probe(one) => one.atom == *id,
-        EntryKind::Plan(_)
-        | EntryKind::Refine(_)
-        | EntryKind::Drop(_)
-        | EntryKind::InDoubt(_)
-        | EntryKind::RequestRetired(_)
-        | EntryKind::UserCorrection(_)
-        | EntryKind::Other(_) => false,
+        _ => false,
     };
     let entries = world.state.trail.iter().map(AsRef::as_ref);
     entries.filter(|entry| speaks(entry)).collect()
@@ -260,9 +252,9 @@ pub struct AskedAtom {
 /// Running atoms come first, then those that need a person, then failed and refuted ones.
 pub fn worth_asking(world: &World) -> Asking {
     let mut atoms: Vec<(u8, AskedAtom)> = Vec::new();
-    for (x, is_solved) in world.solved().iter() {
+    for x in world.graph.atoms() {
         let id = world.graph.id(x);
-        let status = status_word(world, x, *is_solved);
+        let status = status_word(world, x);
         if let Some((rank, reason)) = reason_to_ask(world, x, status) {
             let has_failed = rank == 2 && status != "failed";
             let status = if has_failed { format!("failed, {status}") } else { status.to_owned() };

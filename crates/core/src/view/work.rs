@@ -24,7 +24,6 @@ use crate::{
 const ATTEMPTS_MAX: usize = 256;
 
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkView {
     pub attempts: Vec<AttemptAtWork>,
     pub other: Vec<OtherWork>,
@@ -48,7 +47,6 @@ pub struct WorkView {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttemptAtWork {
     pub attempt: AttemptId,
     pub atom: AtomId,
@@ -65,7 +63,6 @@ pub struct AttemptAtWork {
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct GroupAbove {
     pub id: AtomId,
     /// Whether one of its members is enough.
@@ -74,7 +71,6 @@ pub struct GroupAbove {
 
 /// The stage of an attempt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Stage {
     /// The agent is at work.
@@ -89,7 +85,6 @@ pub enum Stage {
 
 /// Work that is no attempt's.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct OtherWork {
     pub what: OtherKind,
     pub since: String,
@@ -97,7 +92,6 @@ pub struct OtherWork {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum OtherKind {
     BaseCase,
@@ -108,7 +102,6 @@ pub enum OtherKind {
 
 /// The check that is measured now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckAtWork {
     pub title: String,
     pub since: String,
@@ -191,13 +184,7 @@ fn stage(desired: &DesiredWork, intent: &Intent) -> Stage {
         Work::Attempt(one) if one.id == intent.id => Some(Stage::Agent),
         Work::Merge { intent: one, .. } if one.id == intent.id => Some(Stage::Merge),
         Work::Judge { scope: Scope::Atom(id), .. } if *id == intent.id => Some(Stage::Checks),
-        Work::Attempt(_)
-        | Work::Merge { .. }
-        | Work::Judge { .. }
-        | Work::Rebuild { .. }
-        | Work::Stage { .. }
-        | Work::Consult(_)
-        | Work::Learn(_) => None,
+        _ => None,
     });
     found.unwrap_or(Stage::Waits)
 }
@@ -207,11 +194,7 @@ fn other(desired: &DesiredWork, now: &str, before: &WorkView) -> Vec<OtherWork> 
         Work::Judge { scope: Scope::BaseCase, .. } => Some(OtherKind::BaseCase),
         Work::Rebuild { .. } => Some(OtherKind::Rebuild),
         Work::Consult(_) => Some(OtherKind::Judge),
-        Work::Judge { .. }
-        | Work::Attempt(_)
-        | Work::Merge { .. }
-        | Work::Stage { .. }
-        | Work::Learn(_) => None,
+        _ => None,
     });
     let known = |what| before.other.iter().find(move |one| one.what == what);
     let work =

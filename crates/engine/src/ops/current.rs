@@ -209,8 +209,8 @@ pub fn surroundings(store: &Store, state: &State) -> Surroundings {
 /// The bound of a run that starts now, with the agents of the configuration if it can be read.
 pub fn bound_of_start(store: &Store, world: &World) -> BoundView {
     match config::load(&store.place().project) {
-        Ok(config) => view::bound_of_start(world, &config.table()),
-        Err(_) => view::bound(world),
+        Ok(config) => world.bound_of_start(&config.table()).into(),
+        Err(_) => world.bound().into(),
     }
 }
 

@@ -15,9 +15,10 @@ use descent_core::{
     doc::Node,
     event::{AgentEnd, ConsultAnswer},
     id::{AtomId, AttemptId, Digest, Lineage, UnixMillis},
-    profile,
+    json_schema, profile,
     state::{
-        Constraints, Duty, Intent, Question, SideEffect, Usage, Workspace, profile::ProfileRecord,
+        Constraints, Duty, Intent, Question, SideEffect, Usage, Workspace,
+        answer_records::KindAnswer, profile::ProfileRecord,
     },
     world::World,
 };
@@ -83,7 +84,8 @@ impl<'a> OutsideAgent<'a> {
         let inputs = QuestionInputs::before_run(world, self.now);
         let (said, used) = match prompt::question(Question::Profile, &inputs) {
             Some(prompt) => {
-                let (schema, read) = (answer_forms::kind_schema(), Arc::new(answer_forms::kind));
+                let schema = json_schema::of_answer(&KindAnswer::RULE, &[]);
+                let read = Arc::new(answer_forms::read::<KindAnswer>);
                 let question = OutsideQuestion { prompt: &prompt, schema, read };
                 self.ask(&question, cancel).await?
             }

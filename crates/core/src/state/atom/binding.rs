@@ -119,11 +119,7 @@ impl Binding {
 
     /// The binding as it is written inside its own atom.
     pub fn parked_node(&self) -> Node {
-        let mut node = self.node();
-        if let Value::Object(members) = &mut node.value {
-            members.retain(|member| member.key != "of");
-        }
-        node
+        self.node().filtered(|key, _| key != "of")
     }
 }
 

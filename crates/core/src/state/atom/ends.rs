@@ -19,19 +19,6 @@ use crate::{
 };
 
 words! {
-    pub enum StatusWord {
-        Pending = "pending",
-        /// No attempt is left in the present context
-        Failed = "failed",
-        /// An attempt said that it cannot be done
-        Invalid = "invalid",
-        NeedsGuidance = "needs_guidance",
-        /// An external effect that may or may not have happened
-        InDoubt = "in_doubt",
-    }
-}
-
-words! {
     pub enum TryEndWord {
         Failed = "failed",
         /// Solved in a context that is not in force
@@ -62,42 +49,38 @@ impl Part for AtomStatus {
             // People read this one, and a word that they write is no status yet.
             let _ = ShownStatus::take(fields, "status");
         }
-        let word = fields.owned(Owner::Internal, |fields| StatusWord::take(fields, "status"));
-        let word = word.unwrap_or(StatusWord::Pending);
-        if word == StatusWord::InDoubt {
+        let words = ShownStatus::WORDS.into_iter();
+        let words: Vec<_> = words.filter(|(_, word)| *word != ShownStatus::Resolved).collect();
+        let word = fields.owned(Owner::Internal, |fields| fields.word("status", &words));
+        let word = word.unwrap_or(ShownStatus::Pending);
+        if word == ShownStatus::InDoubt {
             // The id of the attempt, by which `resolve` asks for it.
             let named = fields.need("because").and_then(Node::as_str);
             let _ = named.and_then(|attempt| fields.filled("because", attempt.to_owned()));
         }
         let because = fields.text_or_empty("because");
-        let is_invalid = word == StatusWord::Invalid;
+        let is_invalid = word == ShownStatus::Invalid;
         let output = is_invalid.then(|| Node::take(fields, "output")).flatten();
         fields
             .owned(Owner::Internal, |fields| keep_beside(fields, "status", &["because", "output"]));
         Some(match word {
-            StatusWord::Pending => AtomStatus::Pending,
-            StatusWord::Failed => AtomStatus::Failed,
-            StatusWord::Invalid => AtomStatus::Invalid(BlockedReport { words: because, output }),
-            StatusWord::NeedsGuidance => AtomStatus::NeedsGuidance,
-            StatusWord::InDoubt => AtomStatus::InDoubt(AttemptId::new(because)),
+            ShownStatus::Pending | ShownStatus::Resolved => AtomStatus::Pending,
+            ShownStatus::Failed => AtomStatus::Failed,
+            ShownStatus::Invalid => AtomStatus::Invalid(BlockedReport { words: because, output }),
+            ShownStatus::NeedsGuidance => AtomStatus::NeedsGuidance,
+            ShownStatus::InDoubt => AtomStatus::InDoubt(AttemptId::new(because)),
         })
     }
 
     fn write(&self, to: &mut Writer) {
-        let output = match self {
-            AtomStatus::Invalid(report) => report.output.clone(),
-            _ => None,
+        let (because, output) = match self {
+            AtomStatus::Invalid(report) => (Some(report.words.as_str()), report.output.clone()),
+            AtomStatus::InDoubt(attempt) => (Some(attempt.as_str()), None),
+            _ => (None, None),
         };
-        let (word, because) = match self {
-            AtomStatus::Pending => (StatusWord::Pending, None),
-            AtomStatus::Failed => (StatusWord::Failed, None),
-            AtomStatus::Invalid(report) => (StatusWord::Invalid, Some(report.words.as_str())),
-            AtomStatus::NeedsGuidance => (StatusWord::NeedsGuidance, None),
-            AtomStatus::InDoubt(attempt) => (StatusWord::InDoubt, Some(attempt.as_str())),
-        };
-        if word != StatusWord::Pending {
+        if *self != AtomStatus::Pending {
             to.owned(Owner::Internal, |to| {
-                to.text("status", word.word());
+                to.text("status", self.shown().word());
             });
         }
         to.some("because", because.map(Node::string)).some("output", output);
@@ -196,13 +179,21 @@ impl ShownStatus {
         let Some(task) = atom.task() else {
             return Self::Pending;
         };
-        match &task.status {
-            AtomStatus::Pending if has_failed(task) => Self::Failed,
-            AtomStatus::Pending => Self::Pending,
-            AtomStatus::Failed => Self::Failed,
-            AtomStatus::Invalid(_) => Self::Invalid,
-            AtomStatus::NeedsGuidance => Self::NeedsGuidance,
-            AtomStatus::InDoubt(_) => Self::InDoubt,
+        match task.status.shown() {
+            Self::Pending if has_failed(task) => Self::Failed,
+            shown => shown,
+        }
+    }
+}
+
+impl AtomStatus {
+    fn shown(&self) -> ShownStatus {
+        match self {
+            AtomStatus::Pending => ShownStatus::Pending,
+            AtomStatus::Failed => ShownStatus::Failed,
+            AtomStatus::Invalid(_) => ShownStatus::Invalid,
+            AtomStatus::NeedsGuidance => ShownStatus::NeedsGuidance,
+            AtomStatus::InDoubt(_) => ShownStatus::InDoubt,
         }
     }
 }

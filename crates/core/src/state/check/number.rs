@@ -75,28 +75,6 @@ impl NumberRule {
             Some(node) => number_of(node).map(Some),
         }
     }
-
-    fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
-        let at_least = bound(fields, "at_least", true);
-        let at_most = bound(fields, "at_most", true);
-        let baseline = bound(fields, "baseline", false);
-        let pattern = fields.text("number");
-        let has_limit = at_least.is_some() || at_most.is_some();
-        match pattern {
-            None if !has_limit && baseline.is_none() => None,
-            None => {
-                let hint = "`number` is a regular expression with one group";
-                refuse(fields, None, "a limit without `number`", Some(hint));
-                None
-            }
-            Some(_) if !has_limit => {
-                let message = "`number` needs `at_least` or `at_most`";
-                refuse(fields, Some("number"), message, None);
-                None
-            }
-            Some(pattern) => Some(Self { pattern, at_least, at_most, baseline }),
-        }
-    }
 }
 
 impl Part for Option<NumberRule> {
@@ -115,7 +93,27 @@ impl Part for Option<NumberRule> {
     }
 
     fn read(fields: &mut Fields<'_, '_>) -> Option<Self> {
-        Some(NumberRule::read(fields))
+        let at_least = bound(fields, "at_least", true);
+        let at_most = bound(fields, "at_most", true);
+        let baseline = bound(fields, "baseline", false);
+        let pattern = fields.text("number");
+        let has_limit = at_least.is_some() || at_most.is_some();
+        Some(match pattern {
+            None if !has_limit && baseline.is_none() => None,
+            None => {
+                let (at, span) = (fields.pointer.clone(), fields.node.span);
+                let message = "a limit without `number`".to_owned();
+                let hint = Some("`number` is a regular expression with one group".to_owned());
+                fields.found.fault("bad-number-rule", (&at, span), message, hint);
+                None
+            }
+            Some(_) if !has_limit => {
+                let message = "`number` needs `at_least` or `at_most`".to_owned();
+                fields.fault_at("number", "bad-number-rule", message, None);
+                None
+            }
+            Some(pattern) => Some(NumberRule { pattern, at_least, at_most, baseline }),
+        })
     }
 
     fn write(&self, to: &mut Writer) {
@@ -125,14 +123,6 @@ impl Part for Option<NumberRule> {
             .some("at_most", rule.at_most.clone())
             .some("baseline", rule.baseline.clone());
     }
-}
-
-fn refuse(fields: &mut Fields<'_, '_>, key: Option<&str>, message: &str, hint: Option<&str>) {
-    let at = key.map_or_else(|| fields.pointer.clone(), |key| fields.at(key));
-    let node = key.and_then(|key| fields.node.get(key));
-    let span = node.map_or(fields.node.span, |node| node.span);
-    let hint = hint.map(ToOwned::to_owned);
-    fields.found.fault("bad-number-rule", (&at, span), message.to_owned(), hint);
 }
 
 fn bound(fields: &mut Fields<'_, '_>, key: &'static str, may_be_word: bool) -> Option<FreeValue> {

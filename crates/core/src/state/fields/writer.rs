@@ -137,8 +137,7 @@ pub struct Extra(Option<Box<UnknownKeys>>);
 
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct UnknownKeys {
-    pub(super) unknown: Vec<UnknownKey>,
-    pub(super) kept: Vec<UnknownKey>,
+    pub(super) keys: Vec<UnknownKey>,
     /// Members of the half in `internal`.
     pub(super) internal: Vec<Member>,
     /// A record of unknown kind, as it is.
@@ -150,14 +149,13 @@ pub(super) struct UnknownKey {
     pub(super) after: Option<String>,
     pub(super) key: String,
     pub(super) node: Node,
+    /// Whether only its value is unknown.
+    pub(super) is_known: bool,
 }
 
 impl UnknownKeys {
     pub(super) fn into_extra(self) -> Extra {
-        let is_nothing = self.unknown.is_empty()
-            && self.kept.is_empty()
-            && self.internal.is_empty()
-            && self.whole.is_none();
+        let is_nothing = self.keys.is_empty() && self.internal.is_empty() && self.whole.is_none();
         Extra((!is_nothing).then(|| Box::new(self)))
     }
 }
@@ -167,12 +165,8 @@ impl Extra {
         self.0.is_none()
     }
 
-    fn unknown(&self) -> &[UnknownKey] {
-        self.0.as_ref().map_or(&[], |carried| &carried.unknown)
-    }
-
-    fn kept(&self) -> &[UnknownKey] {
-        self.0.as_ref().map_or(&[], |carried| &carried.kept)
+    fn keys(&self) -> &[UnknownKey] {
+        self.0.as_ref().map_or(&[], |carried| &carried.keys)
     }
 
     pub(super) fn internal(&self) -> &[Member] {
@@ -185,36 +179,26 @@ impl Extra {
 
     /// The unread value of a key: of an unknown key, or of a known one with an unknown value.
     pub fn get(&self, key: &str) -> Option<&Node> {
-        let mut all = self.unknown().iter().chain(self.kept());
-        Some(&all.find(|carried| carried.key == key)?.node)
+        Some(&self.keys().iter().find(|carried| carried.key == key)?.node)
     }
 
     /// Puts a key that the program does not read first, unless it is there.
     pub fn put_first(&mut self, key: &str, node: Node) {
         if self.get(key).is_none() {
-            let key = UnknownKey { after: None, key: key.into(), node };
-            self.0.get_or_insert_default().unknown.insert(0, key);
+            let key = UnknownKey { after: None, key: key.into(), node, is_known: false };
+            self.0.get_or_insert_default().keys.insert(0, key);
         }
     }
 
     /// Merges the unread parts of two readings of one record, in the order and the places of the second; `value`
     /// decides each. Only a person changes a record of an unknown kind, so the second's stays.
     pub fn merged(ours: &Self, theirs: &Self, mut value: impl FnMut(&str) -> Option<Node>) -> Self {
-        let mut list = |ours: &[UnknownKey], of_theirs: &[UnknownKey]| -> Vec<UnknownKey> {
-            let of_ours = ours.iter().filter(|one| theirs.get(&one.key).is_none());
-            let all = of_theirs.iter().chain(of_ours);
-            let merged = all.filter_map(|one| {
-                Some(UnknownKey {
-                    after: one.after.clone(),
-                    key: one.key.clone(),
-                    node: value(&one.key)?,
-                })
-            });
-            merged.collect()
-        };
+        let of_ours = ours.keys().iter().filter(|one| theirs.get(&one.key).is_none());
+        let keys = theirs.keys().iter().chain(of_ours);
+        let keys =
+            keys.filter_map(|one| Some(UnknownKey { node: value(&one.key)?, ..one.clone() }));
         let merged = UnknownKeys {
-            unknown: list(ours.unknown(), theirs.unknown()),
-            kept: list(ours.kept(), theirs.kept()),
+            keys: keys.collect(),
             internal: ours.internal().to_vec(),
             whole: theirs.as_it_stood().cloned(),
         };
@@ -230,7 +214,7 @@ impl Extra {
 
     /// Puts the unknown keys and values at their old places among `pieces`.
     pub fn weave<T>(&self, pieces: &mut Vec<(String, T)>, make: impl Fn(&Node) -> T) {
-        for kept in self.kept() {
+        for kept in self.keys().iter().filter(|one| one.is_known) {
             let place = |key: &String| pieces.iter().position(|(known, _)| known == key);
             if let Some(index) = place(&kept.key) {
                 pieces[index].1 = make(&kept.node);
@@ -241,7 +225,7 @@ impl Extra {
             }
         }
         let mut at_end = 0;
-        for unknown in self.unknown().iter().rev() {
+        for unknown in self.keys().iter().rev().filter(|one| !one.is_known) {
             let after =
                 unknown.after.as_ref().map(|after| pieces.iter().position(|(key, _)| key == after));
             let place = match after {

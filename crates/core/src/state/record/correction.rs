@@ -131,11 +131,6 @@ impl Correction {
         names.find(|id| !taken.contains(id.as_str())).unwrap_or_default()
     }
 
-    pub fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        let data = read_past(node, pointer, found, CorrectionRecord::read)??;
-        Some(Self { node: node.clone(), data })
-    }
-
     /// Its word on an assertion, if it is one.
     pub fn confirms(&self) -> Option<&CorrectionRecord> {
         Some(&self.data).filter(|data| data.told_as() == Some(CorrectionType::Confirmation))
@@ -180,7 +175,8 @@ impl FieldValue for Correction {
     }
 
     fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
-        Correction::read(node, pointer, found)
+        let data = read_past(node, pointer, found, CorrectionRecord::read)??;
+        Some(Self { node: node.clone(), data })
     }
 
     fn node(&self) -> Node {

@@ -26,26 +26,27 @@ words! {
 words! {
     /// The role whose part it is that a run did not come farther
     pub enum Accountable {
-        /// Nobody: the base case holds
+        /// the base case holds
         Nobody = "none",
-        /// Somebody asked for the end, is asked, or set the limit
+        /// a person asked for the end, is asked, or set the limit
         Person = "person",
-        /// The agreement: its base case cannot be measured
+        /// the base case cannot be measured
         Perceiver = "perceiver",
-        /// The plan: it was carried out, and the base case does not hold
+        /// its plan does not lead to the base case, or it came to none that can be used
         Planner = "planner",
-        /// The work was wrong
+        /// the work was wrong
         Worker = "worker",
-        /// The form of an answer was wrong, and the work was not judged
+        /// only the form of an answer was wrong: the work was not judged
         Answer = "answer",
-        /// The work was hindered
+        /// something around the work hindered it
         Environment = "environment",
-        /// An agent took for done what is not, or doubts what holds
+        /// an agent took for done what is not, or doubts what holds
         Judge = "judge",
-        /// Planning ended while the result came nearer
+        /// planning ended while the result came nearer
         ControlLaw = "control_law",
-        /// A lesson spoke against what succeeded
+        /// a lesson spoke against what succeeded
         Memory = "memory",
+        /// descent has a fault
         Program = "program",
     }
 }
@@ -53,21 +54,7 @@ words! {
 impl Accountable {
     /// Why it is this role.
     pub fn meaning(self) -> &'static str {
-        match self {
-            Self::Nobody => "the base case holds",
-            Self::Person => "a person asked for the end, is asked, or set the limit",
-            Self::Perceiver => "the base case cannot be measured",
-            Self::Planner => {
-                "its plan does not lead to the base case, or it came to none that can be used"
-            }
-            Self::Worker => "the work was wrong",
-            Self::Answer => "only the form of an answer was wrong: the work was not judged",
-            Self::Environment => "something around the work hindered it",
-            Self::Judge => "an agent took for done what is not, or doubts what holds",
-            Self::ControlLaw => "planning ended while the result came nearer",
-            Self::Memory => "a lesson spoke against what succeeded",
-            Self::Program => "descent has a fault",
-        }
+        Self::RULE.words[self as usize].doc.trim()
     }
 
     /// Whether it is said beside the reason of an ending: of a person the reason says it already.

@@ -256,21 +256,15 @@ record! {
     }
 }
 
-impl From<UsageLimit> for Reason {
-    fn from(limit: UsageLimit) -> Self {
-        match limit {
-            UsageLimit::Calls => Reason::Calls,
-            UsageLimit::Tokens => Reason::Tokens,
-            UsageLimit::Cost => Reason::Cost,
-        }
-    }
-}
-
 impl Reason {
+    /// The reason of a run that came to a limit of usage.
+    pub fn of_limit(limit: UsageLimit) -> Option<Self> {
+        Self::of_word(limit.key())
+    }
+
     /// The limit of usage that ended the run.
     pub fn usage_limit(self) -> Option<UsageLimit> {
-        let mut limits = UsageLimit::ALL.into_iter();
-        limits.find(|limit| Reason::from(*limit) == self)
+        UsageLimit::ALL.into_iter().find(|limit| limit.key() == self.word())
     }
 
     /// A person is needed before anything else can be judged.

@@ -10,7 +10,7 @@ use alloc::{
 use super::{cuts, shortened};
 use crate::{
     doc::{self, Limits, Node},
-    state::{Entry, EntryKind, fields::Findings, record::added},
+    state::{Entry, EntryKind, fields::Findings, record::added, value::FieldValue},
     world::session::TrailLimits,
 };
 

@@ -36,8 +36,7 @@ pub struct AttemptView {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub by: String,
     /// Whether a person left the work out.
-    #[serde(skip_serializing_if = "core::ops::Not::not")]
-    #[cfg_attr(feature = "schema", serde(default))]
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub skipped: bool,
     pub started: String,
     /// When it ended; empty while it runs.
@@ -69,12 +68,10 @@ pub struct AttemptView {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff: Option<String>,
     /// Whether its agent says that it was only partly clear.
-    #[serde(skip_serializing_if = "core::ops::Not::not")]
-    #[cfg_attr(feature = "schema", serde(default))]
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub unclear: bool,
     /// The fault of its answer, or its agent's own doubt: its checks hold all the same.
-    #[serde(skip_serializing_if = "String::is_empty")]
-    #[cfg_attr(feature = "schema", serde(default))]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unclear_because: String,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,

@@ -15,8 +15,12 @@ use descent_core::{
     event::{ConsultAnswer, ConsultEnd, Input, Outcome},
     fragment::{self, ProposedParts, delta, delta::DeltaRequest},
     id::{AtomId, AttemptId, ConsultId},
+    json_schema,
     judging::PlanFacts,
-    state::{AnswerForm, Check, Consult, Intent, Leaf, Moment, Question, Role, SideEffect},
+    state::{
+        AnswerForm, Check, Consult, Intent, Leaf, Moment, Question, Role, SideEffect,
+        answer_records::ProbeAnswer,
+    },
     wording,
     world::{Session, World, fragment_request},
 };
@@ -188,8 +192,9 @@ async fn difference(c: &Consulting, scope: Option<String>) -> Result<RatedDiffer
 /// The form of the answer of an attempt that only thinks.
 pub(super) fn form(a: &Attempting) -> Option<QuestionForm> {
     let (schema, fault): (String, ObjectJudge) = if a.intent.role == Role::Probe {
-        let read = |text: &str| answer_forms::finding(&answer_forms::object(text)?);
-        (answer_forms::finding_schema(), Arc::new(move |text: &str| read(text).err()))
+        let read = |text: &str| answer_forms::read::<ProbeAnswer>(&answer_forms::object(text)?);
+        let schema = json_schema::of_answer(&ProbeAnswer::RULE, &[]);
+        (schema, Arc::new(move |text: &str| read(text).err()))
     } else if a.is_plan {
         let (world, intent, place) = (a.world.clone(), a.intent.clone(), place_of(a));
         let fault = move |object: &str| {

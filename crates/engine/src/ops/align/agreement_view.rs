@@ -4,7 +4,7 @@ use descent_core::{
     judging::Issue,
     memory,
     state::{Lesson, LessonKind, StartedFrom, State, Workspace},
-    view::{self, BoundView, VerdictView},
+    view::{BoundView, VerdictView},
     world::World,
 };
 use descent_minds::advice::Advice;
@@ -92,7 +92,7 @@ impl AgreementView {
     fn of(state: &State, config: &Config, comparison: &CheckoutComparison) -> Self {
         let world = World::new(state.clone());
         let objective = &world.state.objective;
-        let bound = view::bound_of_start(&world, &config.table());
+        let bound = world.bound_of_start(&config.table()).into();
         Self {
             schema: "descent/align/1",
             goal: objective.goal.clone(),
