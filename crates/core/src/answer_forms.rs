@@ -9,7 +9,7 @@ mod tests;
 
 use crate::doc::prelude::*;
 use crate::{
-    doc::{self, Member, Node},
+    doc::{self, Node},
     fragment::{self, delta},
     graph::unjudged::{self, WHOLE_PLAN},
     id::AtomId,
@@ -17,12 +17,8 @@ use crate::{
     profile, rating,
     state::{
         AnswerForm, Check, Consult, ISSUES_MAX, IssueRecord, IssuesAnswer, JudgingLevel,
-        PassAnswer, Question, State, TextAnswer,
-        answer_records::KindAnswer,
-        fields::{Fields, Findings, NEAR_MISS},
-        judged,
-        rule::RecordRule,
-        value::FieldValue,
+        PassAnswer, Question, State, TextAnswer, answer_records::KindAnswer,
+        answer_texts::misspelt, fields::Findings, judged, rule::RecordRule, value::FieldValue,
     },
     wording,
     world::World,
@@ -171,10 +167,4 @@ fn placed(issues: &mut Vec<IssueRecord>, is_known: impl Fn(&str) -> bool) -> Res
     // An agent is no rule.
     issues.iter_mut().for_each(|issue| issue.rule = None);
     Ok(u32::try_from(all - issues.len()).unwrap_or(u32::MAX))
-}
-
-/// An unknown key is passed over, unless it is a misspelt one.
-fn misspelt(member: &Member, fields: &Fields<'_, '_>) -> Option<(&'static str, String, String)> {
-    let near = doc::did_you_mean(&member.key, fields.asked().iter().copied())?;
-    Some((NEAR_MISS, format!("`{}` is no key of the answer", member.key), near))
 }

@@ -16,6 +16,7 @@ use crate::{
     plan,
     state::{
         FreeValue,
+        answer_texts::misspelt,
         fields::{Fields, Findings},
         table::record,
         value::FieldValue,
@@ -147,14 +148,13 @@ fn schema_of(required: &str, parts: &str, may_ask: bool) -> Node {
     doc::parse(&text, &doc::Limits::default()).node.unwrap_or_else(Node::null)
 }
 
-/// Reads an answer: its keys, then its questions. A key that nobody knows is a fault: a mistyped one would be a missing
-/// part.
+/// Reads an answer: its keys, then its questions. A mistyped key is a fault, since it would be a missing part.
 pub(crate) fn read<T>(
     answer: &Node,
     may_ask: bool,
     keys: impl FnOnce(&mut Fields<'_, '_>) -> T,
 ) -> ProposalReading<T> {
-    let mut found = Findings::default();
+    let mut found = Findings { near_miss: Some(misspelt), is_answer: true, ..Findings::default() };
     let read = Fields::open(answer, "", &mut found).map(|mut fields| {
         let value = keys(&mut fields);
         let mut questions: Vec<OpenQuestion> = Vec::new();

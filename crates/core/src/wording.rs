@@ -144,7 +144,7 @@ mod tests {
         };
         put_into(&words, &mut output);
         assert!(output.doubted, "it has a doubt");
-        assert_eq!(output.text, "It is there.");
+        assert_eq!(output.text, "It\nis there.", "its lines stay");
         assert_eq!(output.notes, ["by code", "model: a b", "advice, not proof: c"]);
         assert_eq!(output.by, Some(JudgedBy::Model));
     }

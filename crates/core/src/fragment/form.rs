@@ -12,7 +12,7 @@ use crate::{
     plan::{self, PlanReading},
     state::{
         Action, Atom, Body, Extra, FailureClass, Fragment, Severity, Spec, State, Task, Try,
-        TryEnd, fields::Writer, limits::FRAGMENT_ATOMS_MAX,
+        TryEnd, answer_texts::misspelt_key, fields::Writer, limits::FRAGMENT_ATOMS_MAX,
     },
 };
 
@@ -37,11 +37,7 @@ pub(super) fn check(node: &Node) -> Vec<Fault> {
                 faults.push(Fault::at("wrong-type", &at, message, None));
             }
             "reasoning" | "notes" => {}
-            key => {
-                let message = format!("unknown key `{key}`");
-                let hint = doc::did_you_mean(key, ["atoms", "reasoning"]);
-                faults.push(Fault::at("unknown-key", &at, message, hint.as_deref()));
-            }
+            key => faults.extend(misspelt_key(key, &["atoms", "reasoning"])),
         }
     }
     if node.get("atoms").is_none() {

@@ -66,7 +66,7 @@ fn what_is_no_fragment_is_told_so() {
     check("", "here is my plan", &["no-object "]);
     check("", "[]", &["wrong-type "]);
     check("", "{}", &["missing-key "]);
-    check("", r#"{"atom": {}}"#, &["unknown-key /atom", "missing-key "]);
+    check("", r#"{"atom": {}}"#, &["near-miss /atom", "missing-key "]);
     atoms("", "7", &["wrong-type /atoms", "empty-fragment /atoms"]);
     atoms("", "{}", &["empty-fragment /atoms"]);
 }
@@ -103,8 +103,10 @@ fn an_answer_that_cannot_be_used_is_told_in_words_to_mend_it_by() {
     let state = state("");
     let fault = |text: &str| with_asked(&state, |asked| fault(asked, text, |_| Default::default()));
     assert_eq!(fault(r#"{"reasoning": "r", "atoms": {"a": {"action": {"run": "make a"}}}}"#), None);
-    let told = fault(r#"{"summary": "s", "atoms": {"a": {}}}"#).unwrap();
-    assert!(told.contains("unknown key `summary`"), "{told}");
+    let told = fault(r#"{"atmos": {"a": {"action": {"run": "make a"}}}}"#).unwrap();
+    assert!(told.contains("`atmos` is no key of the answer"), "{told}");
+    let more = r#"{"summary": "s", "atoms": {"a": {"action": {"run": "make a"}}}}"#;
+    assert_eq!(fault(more), None, "one more key says nothing");
     let told = fault("I plan it so").unwrap();
     assert!(told.contains("no JSON object") && told.contains("\"atoms\""), "{told}");
     // A planner that cannot plan says so.

@@ -41,7 +41,7 @@ fn every_fault_of_an_answer_is_told_with_its_place() {
             "/goal: 4001 characters, the limit is 4000",
         ),
         (r#""goal": "a log", "#, String::new(), "the key `goal` is missing"),
-        (r#""goal""#, r#""gaol""#.into(), "unknown key `gaol` (did you mean `goal`?)"),
+        (r#""goal""#, r#""gaol""#.into(), "`gaol` is no key of the answer (did you mean `goal`?)"),
         (r#"{"command": "test -f log"}"#, "[]".into(), "/base_case: expected an object, found"),
         (
             r#""write it""#,

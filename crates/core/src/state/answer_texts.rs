@@ -4,8 +4,17 @@
 
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 
-use super::{check::Thousandths, fields::Fields, rule::Form, usage::Micros, value::FieldValue};
-use crate::{doc::Value, id::AtomId};
+use super::{
+    check::Thousandths,
+    fields::{Fields, NEAR_MISS},
+    rule::Form,
+    usage::Micros,
+    value::FieldValue,
+};
+use crate::{
+    doc::{self, Fault, Member, Value},
+    id::AtomId,
+};
 
 /// Characters of a text, and of a finding.
 pub(super) const TEXT_CHARS_MAX: usize = 4_000;
@@ -17,6 +26,22 @@ const LINE_CHARS_MAX: usize = 300;
 const REASON_CHARS_MAX: usize = 600;
 /// Attempts in an estimate at most.
 pub(super) const ATTEMPTS_MAX: u32 = 1_000;
+
+/// The fault of a key at the top of an answer: one that nobody knows says nothing, unless it is a misspelt one.
+pub(crate) fn misspelt_key(key: &str, known: &[&str]) -> Option<Fault> {
+    let near = doc::did_you_mean(key, known.iter().copied())?;
+    let message = format!("`{key}` is no key of the answer");
+    Some(Fault::at(NEAR_MISS, &doc::pointer_push("", key), message, Some(&near)))
+}
+
+/// An unknown key is passed over, unless it is a misspelt one.
+pub(crate) fn misspelt(
+    member: &Member,
+    fields: &Fields<'_, '_>,
+) -> Option<(&'static str, String, String)> {
+    let near = doc::did_you_mean(&member.key, fields.asked().iter().copied())?;
+    Some((NEAR_MISS, format!("`{}` is no key of the answer", member.key), near))
+}
 
 /// The words of a text on one line, without what a terminal would obey.
 pub fn in_a_line(text: &str, chars_max: usize) -> String {

@@ -254,6 +254,7 @@ impl Loop<'_> {
         if wording::asked(&self.world.state).is_none() {
             return;
         }
+        let ended = self.world.clone();
         if self.signal.is_none() && self.early.is_none() {
             if let Err(error) = self.until_worded().await {
                 let words = format!("the final answer stays as the program words it: {error}");
@@ -267,6 +268,10 @@ impl Loop<'_> {
         {
             // The next run takes it back.
             tracing::warn!(%error, "the question for the final answer could not be taken back");
+        }
+        if !self.world.state.run.ending.is_known() {
+            // A person changed something meanwhile. This run has ended as it did.
+            self.world = ended;
         }
         self.host.store.write_journal();
     }

@@ -12,7 +12,7 @@ use std::{
 use descent_core::{
     event::{Leftovers, Outcome, Product},
     id::{AgentName, AttemptId, CommitId, RunId},
-    state::{Intent, SideEffect, State},
+    state::{Consult, Intent, SideEffect, State},
     view,
 };
 
@@ -58,7 +58,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
             is_warm: carried.is_some_and(|carried| carried.are_carried()),
             finished,
             continued: went_on.keys().cloned().collect(),
-            used: agent::told_so_far(&attempts, &state.run.in_flight),
+            used: agent::told_so_far(&attempts, &with_question(&state)),
             gone,
         };
         let slots = went_on.iter().map(|(id, session)| (id.clone(), session.slot)).collect();
@@ -66,6 +66,12 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
         Ok(RunLeftovers { left, slots })
     };
     Box::pin(async move { blocking(find).await })
+}
+
+/// All that is in flight: the attempts, and the question.
+fn with_question(state: &State) -> Vec<Intent> {
+    let asked = state.run.consult.iter().map(Consult::intent);
+    state.run.in_flight.iter().cloned().chain(asked).collect()
 }
 
 /// The attempts whose agents can go on: the session is known, the workspace is the one that the agent had, and the

@@ -6,6 +6,7 @@ mod consult;
 mod measuring;
 
 use std::{
+    convert::Infallible,
     path::{Path, PathBuf},
     time::Duration,
 };
@@ -17,7 +18,7 @@ use descent_core::{
     event::{Input, Merge, Product},
     id::{CommitId, UnixMillis},
     measure,
-    state::{Intent, ResultCommit, Role, State},
+    state::{Intent, ResultCommit, Role, State, Usage},
     world::{Session, World, earlier},
 };
 use descent_minds::prompt::{
@@ -35,10 +36,10 @@ use super::{
     resume::{self, mark_of},
 };
 use crate::survey;
-use descent_agent::agent::{InputFile, JobContext, Maker};
+use descent_agent::agent::{self, InputFile, JobContext, LiveUsage, Maker};
 use descent_process::orphans;
 use descent_store::{StatePlace, evidence};
-use descent_system::failure::Failure;
+use descent_system::{clock::to_next_poll, failure::Failure};
 use descent_workspace::{
     self as workspace, KeptPatch, LandingSpec, Warmth, WorkspaceError, Workspaces, Worktrees,
 };
@@ -265,6 +266,23 @@ impl RealExecutor {
     /// The directory of the own files of an attempt, or of a question.
     fn dir_of(&self, intent: &Intent) -> PathBuf {
         self.place.attempts().join(intent.id.as_str())
+    }
+
+    /// Hands on the usage of an attempt or a question under way: a limit may be set at any time.
+    async fn follow(&self, intent: &Intent, usage: &LiveUsage) -> Infallible {
+        let (dir, mut last, mut seen) = (self.dir_of(intent), Usage::default(), None);
+        loop {
+            self.clock.sleep(to_next_poll(&*self.clock)).await;
+            let so_far = usage.so_far(&dir, &mut seen);
+            let Some(usage) = so_far.filter(|usage| !usage.is_none() && *usage != last) else {
+                continue;
+            };
+            self.usage.report(intent, usage.clone());
+            if let Err(error) = agent::keep_usage(&dir, intent, &usage) {
+                tracing::debug!(%error, "the usage of an attempt is not kept");
+            }
+            last = usage;
+        }
     }
 
     /// The context of a job that works in `cwd`, and whose processes are recorded in `started`.

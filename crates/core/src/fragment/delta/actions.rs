@@ -14,6 +14,7 @@ use crate::{
     plan::{self, PlanReading},
     state::{
         Atom, AtomStatus, Body, Extra,
+        answer_texts::misspelt_key,
         atom::{AttentionCause, AttentionMark},
         fields::Writer,
     },
@@ -95,10 +96,9 @@ impl<'a> Actions<'a> {
     /// The actions with their places.
     fn listed<'n>(&mut self, answer: &'n Node) -> Vec<(String, &'n Node)> {
         for member in answer.as_object().unwrap_or_default() {
-            if !matches!(member.key.as_str(), "reasoning" | "actions" | "questions") {
-                let at = doc::pointer_push("", &member.key);
-                let message = format!("unknown key `{}`", member.key);
-                self.faults.push(Fault::at("unknown-key", &at, message, None));
+            let known = ["reasoning", "actions", "questions"];
+            if !known.contains(&member.key.as_str()) {
+                self.faults.extend(misspelt_key(&member.key, &known));
             }
         }
         let list = answer.get("actions").and_then(Node::as_array).unwrap_or_default();

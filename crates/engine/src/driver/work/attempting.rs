@@ -1,10 +1,9 @@
 //! Attempts: made in a workspace to their end, and their outcomes and changes kept.
 
-use std::{convert::Infallible, path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc};
 
 use descent_core::{
     event::{Input, NotTaken, Outcome, Product},
-    state::Usage,
     verdict::CommandEnd,
     world::earlier,
 };
@@ -20,7 +19,6 @@ use crate::driver::{
 use descent_agent::agent::{self, AgentError, Begun, LiveUsage, SessionRecord};
 use descent_store::evidence::EvidenceKeeper;
 use descent_system::{
-    clock::to_next_poll,
     failure::Failure,
     secrets,
     shape::{Shape, ShapeError},
@@ -118,7 +116,7 @@ async fn make(
     }
     let made = tokio::select! {
         made = agent::finish(attempt, inputs, &a.cancel) => made,
-        never = follow(a, &usage) => match never {},
+        never = executor.follow(&a.intent, &usage) => match never {},
     };
     let outcome = match made {
         Ok(Some(outcome)) => Outcome { is_warm, ..without_room(outcome, [&cwd, &own]) },
@@ -246,23 +244,6 @@ async fn note_setup(a: &Attempting, laid: Vec<PathBuf>) -> Result<(), Failure> {
             _ => Ok(()),
         });
     note.await
-}
-
-/// Hands on the usage of an attempt under way: a limit may be set at any time.
-async fn follow(a: &Attempting, usage: &LiveUsage) -> Infallible {
-    let (dir, mut last, mut seen) = (a.dir(), Usage::default(), None);
-    loop {
-        a.executor.clock.sleep(to_next_poll(&*a.executor.clock)).await;
-        let so_far = usage.so_far(&dir, &mut seen);
-        let Some(usage) = so_far.filter(|usage| !usage.is_none() && *usage != last) else {
-            continue;
-        };
-        a.executor.usage.report(&a.intent, usage.clone());
-        if let Err(error) = agent::keep_usage(&dir, &a.intent, &usage) {
-            tracing::debug!(%error, "the usage of an attempt is not kept");
-        }
-        last = usage;
-    }
 }
 
 /// Whether an attempt that failed may have changed files. A transient one is made again, and one that was not run did

@@ -14,11 +14,11 @@ use descent_core::{
     doc::Node,
     event::{ConsultAnswer, ConsultEnd, Input, Outcome},
     fragment::{self, ProposedParts, delta, delta::DeltaRequest},
-    id::{AtomId, AttemptId, ConsultId},
+    id::ConsultId,
     json_schema,
     judging::PlanFacts,
     state::{
-        AnswerForm, Check, Consult, Intent, Leaf, Moment, Question, Role, SideEffect,
+        AnswerForm, Check, Consult, Intent, Leaf, Moment, Question, Role,
         answer_records::ProbeAnswer,
     },
     wording,
@@ -35,7 +35,7 @@ use crate::{
     },
     plan_surroundings::PlanPlace,
 };
-use descent_agent::agent::{self, AttemptJob, ObjectJudge, QUESTION_SLOT, QuestionForm};
+use descent_agent::agent::{self, AttemptJob, LiveUsage, ObjectJudge, QUESTION_SLOT, QuestionForm};
 use descent_store as store;
 use descent_system::failure::Failure;
 use descent_workspace::{Checkout, Warmth};
@@ -49,25 +49,8 @@ pub(super) struct Consulting {
     pub(super) consult: Consult,
 }
 
-/// The identity of a question in its own directory: its answer is bound to it like the outcome of an attempt.
-fn intent_of(consult: &Consult) -> Intent {
-    Intent {
-        id: AttemptId::new(consult.id.as_str()),
-        atom: AtomId::new(consult.id.as_str()),
-        context: consult.digest(),
-        epoch: consult.epoch,
-        n: consult.n,
-        effect: SideEffect::Tree,
-        base: consult.commit.clone(),
-        role: consult.question.row().role,
-        agent: Some(consult.agent.clone()),
-        at: consult.at.clone(),
-        ..Intent::default()
-    }
-}
-
 pub(super) async fn consult(c: Consulting) -> Result<Option<Input>, Failure> {
-    let intent = intent_of(&c.consult);
+    let intent = c.consult.intent();
     let (attempts, its) = (c.executor.place.attempts(), intent.clone());
     let known = blocking(move || Ok(agent::finished(&attempts, &its))).await?;
     let outcome = match known {
@@ -104,7 +87,14 @@ async fn ask(c: &Consulting, intent: Intent) -> Result<Option<Outcome>, Failure>
     let job = executor.job(&intent, maker, tree.clone(), started, timeout(c));
     let dir = job.dir.clone();
     [&tree, &dir].into_iter().try_for_each(|at| has_room(at))?;
-    let made = agent::make(AttemptJob::question(job, &prompt, form), &c.cancel).await?;
+    let mut attempt = AttemptJob::question(job, &prompt, form);
+    let before = agent::kept_usage(&executor.place.attempts(), &intent).unwrap_or_default();
+    attempt.usage = LiveUsage::new(attempt.context.maker.price(), before);
+    let usage = attempt.usage.clone();
+    let made = tokio::select! {
+        made = agent::make(attempt, &c.cancel) => made?,
+        never = executor.follow(&intent, &usage) => match never {},
+    };
     let Some(mut outcome) = made else {
         return Ok(None);
     };
