@@ -141,11 +141,8 @@ pub(super) fn adopt(transaction: &mut Transaction) -> bool {
         return false;
     };
     let control = &transaction.state.control;
-    let is_bound = |intent: &Intent| {
-        let x = transaction.ix(&intent.atom);
-        let stays = x.and_then(|x| won.active.context(x)) == Some(&intent.context);
-        intent.effect.is_once_only() && !stays
-    };
+    let is_bound =
+        |intent: &Intent| intent.effect.is_once_only() && !won.is_of(&transaction.graph, intent);
     if control.stop_requested
         || control.redirect_requested
         || transaction.state.run.in_flight.iter().any(is_bound)
@@ -229,17 +226,6 @@ fn select(transaction: &mut Transaction, selection: &Selection, because: &str) {
             _ => chosen.push((*group, *choice)),
         }
     }
-    record_choices(transaction, because, changes, chosen);
-    let selection = transaction.selection();
-    transaction.set_selection(selection);
-}
-
-fn record_choices(
-    transaction: &mut Transaction,
-    because: &str,
-    changes: Vec<ChoiceChange>,
-    chosen: Vec<(Ix, Ix)>,
-) {
     if !changes.is_empty() {
         transaction.record(EntryKind::Backtrack(BacktrackEntry {
             changes: ChoiceChanges(changes.clone()),
@@ -248,25 +234,21 @@ fn record_choices(
         transaction.announce(Event::Backtracked { changes, because: because.to_string() });
     }
     for (group, choice) in chosen {
-        let (group_id, choice_id) =
-            (transaction.graph.id(group).clone(), transaction.graph.id(choice).clone());
-        let graph = &transaction.graph;
-        let others = graph.vertex(group).kids.iter();
-        let others = others.filter(|kid| **kid != choice);
-        let untried: Vec<AtomId> = others.map(|kid| graph.id(*kid).clone()).collect();
-        transaction.announce(Event::Chosen {
-            group: group_id.clone(),
-            choice: choice_id.clone(),
-            untried: untried.len(),
-        });
+        let others = graph.vertex(group).kids.iter().filter(|kid| **kid != choice);
+        let others: Vec<AtomId> = others.map(|kid| graph.id(*kid).clone()).collect();
+        let (group, choice) = (graph.id(group).clone(), graph.id(choice).clone());
+        let (of, to, untried) = (group.clone(), choice.clone(), others.len());
+        transaction.announce(Event::Chosen { group: of, choice: to, untried });
         transaction.record(EntryKind::Choice(ChoiceEntry {
-            group: group_id,
-            choice: choice_id,
-            untried,
+            group,
+            choice,
+            untried: others,
             commit: None,
             reason: None,
         }));
     }
+    let selection = transaction.selection();
+    transaction.set_selection(selection);
 }
 
 fn because(transaction: &Transaction, blocked: &BlockCause) -> String {

@@ -326,7 +326,7 @@ fn read_delta(
             return Err(lines.collect::<Vec<String>>().join("; "));
         }
     };
-    if delta.needs_planner() && !transaction.session.agents.has_planner() {
+    if delta.needs_planner() && !transaction.session.agents.has_planner {
         return Err("there is no planner for a step that plans".to_string());
     }
     let judging = transaction.state.run.judging.as_ref();

@@ -7,7 +7,6 @@ use super::{base_case, provider_wait::backoff_ms, question, transaction::Transac
 use crate::{
     answer_forms::rated_leaf,
     event::{AgentEnd, ConsultAnswer, ConsultEnd},
-    id::AgentName,
     rating,
     state::{Check, Consult, Question, Rating},
     verdict,
@@ -53,24 +52,20 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     let (Some(check), Some(on)) = (leaf, asked.on.clone()) else {
         return;
     };
-    let (score, because) = match end.answer {
-        ConsultAnswer::Value(node) => match rating::read(&check, &node) {
-            Ok(rated) => (Some(rated.score), rated.because),
-            Err(fault) => (None, fault),
-        },
-        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => (None, why),
-        ConsultAnswer::Ended(AgentEnd::Unavailable { kind, words, variable }) => {
-            // The same is asked again once a person has corrected it.
-            let cause = Unavailable::lack(&asked.agent, kind, &words, variable.as_deref());
-            transaction.session.unavailable = Some(cause);
-            return;
-        }
-        ConsultAnswer::Ended(end) => (None, end.text()),
+    if let ConsultAnswer::Ended(AgentEnd::Unavailable { kind, words, variable }) = &end.answer {
+        // The same is asked again once a person has corrected it.
+        let cause = Unavailable::lack(&asked.agent, *kind, words, variable.as_deref());
+        transaction.session.unavailable = Some(cause);
+        return;
+    }
+    let rated = question::once(end.answer).and_then(|node| rating::read(&check, &node));
+    let (score, because) = match rated {
+        Ok(rated) => (Some(rated.score), rated.because),
+        Err(why) => (None, why),
     };
     question::announce(transaction, asked, score, ["", &because], end.duration_ms);
-    let (leaf, agent, n) = (check.key(), asked.agent.clone(), asked.n);
     let rating = Rating {
-        leaf,
+        leaf: check.key(),
         on,
         by: asked.agent.clone(),
         score,
@@ -82,7 +77,7 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     };
     transaction.run().rate(rating);
     if score.is_none() {
-        silent(transaction, &check, &agent, n, &because);
+        silent(transaction, &check, asked, &because);
     }
     let base = transaction.state.objective.base_case.clone();
     let basis = transaction.session.base_target.clone();
@@ -92,13 +87,13 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
 }
 
 /// No rating came: it is asked for again after a while, or the run ends for want of one.
-fn silent(transaction: &mut Transaction, check: &Check, agent: &AgentName, n: u32, why: &str) {
-    if n > transaction.state.objective.constraints.max_transient() {
-        let cause = Unavailable::no_rating(agent, &check.title(), why);
+fn silent(transaction: &mut Transaction, check: &Check, asked: &Consult, why: &str) {
+    if asked.n > transaction.state.objective.constraints.max_transient() {
+        let cause = Unavailable::no_rating(&asked.agent, &check.title(), why);
         transaction.session.unavailable = Some(cause);
         return;
     }
-    let at_ms = transaction.active_in(backoff_ms(n, "consult"));
+    let at_ms = transaction.active_in(backoff_ms(asked.n, "consult"));
     transaction.session.base_again_at_ms = Some(at_ms);
 }
 
