@@ -87,21 +87,17 @@ pub fn desired_work(world: &World, session: &Session, passed_ms: u64) -> Desired
     stage(world, session, &mut desired);
     attempts(world, session, now_ms, &mut desired);
     base_case(world, session, &mut desired);
-    consult(world, &mut desired);
+    consult(world.state.run.consult.as_ref(), &mut desired);
     wake(world, session, now_ms, &mut desired);
     desired
 }
 
 /// The work of a loop whose run has ended and is delivered: the question for the wording of the final answer.
 pub fn after_the_end(world: &World) -> DesiredWork {
-    let asked = wording::asked(&world.state);
-    let effects =
-        asked.map(|consult| (WorkKey::Consult(consult.id.clone()), Work::Consult(consult.clone())));
-    DesiredWork {
-        is_over: effects.is_none(),
-        effects: effects.into_iter().collect(),
-        ..DesiredWork::default()
-    }
+    let mut desired = DesiredWork::default();
+    consult(wording::asked(&world.state), &mut desired);
+    desired.is_over = desired.effects.is_empty();
+    desired
 }
 
 fn learn(world: &World, session: &Session, desired: &mut DesiredWork) {
@@ -140,7 +136,10 @@ fn attempts(world: &World, session: &Session, now_ms: u64, desired: &mut Desired
                         judge_attempt(world, intent, Some(base), onto, basis, desired);
                     }
                     Some(BaseProgress::Holds) | None => {
-                        let commit = commit_of_candidate(merge, onto);
+                        let commit = match &**merge {
+                            Merge::Clean { commit, .. } => Some(commit.clone()),
+                            _ => onto.clone(),
+                        };
                         judge_attempt(world, intent, commit, onto, basis, desired);
                     }
                 }
@@ -159,13 +158,6 @@ fn merge(intent: &Intent, outcome: &Outcome, head: &Option<CommitId>, desired: &
         key,
         Work::Merge { intent: intent.clone(), made: outcome.made.clone(), onto: head.clone() },
     ));
-}
-
-fn commit_of_candidate(merge: &Merge, onto: &Option<CommitId>) -> Option<CommitId> {
-    match merge {
-        Merge::Clean { commit, .. } => Some(commit.clone()),
-        Merge::Unchanged { .. } | Merge::Conflict(_) | Merge::Broken(_) => onto.clone(),
-    }
 }
 
 fn judge_attempt(
@@ -188,7 +180,7 @@ fn judge_attempt(
 }
 
 fn rebuild(world: &World, desired: &mut DesiredWork) {
-    if world.is_line_settled() {
+    if world.is_line_settled {
         return;
     }
     let wanted = world.line_wanted();
@@ -256,8 +248,8 @@ fn base_case(world: &World, session: &Session, desired: &mut DesiredWork) {
     desired.effects.push((WorkKey::Judge(Scope::BaseCase, basis.clone()), effect));
 }
 
-fn consult(world: &World, desired: &mut DesiredWork) {
-    if let Some(consult) = &world.state.run.consult {
+fn consult(asked: Option<&Consult>, desired: &mut DesiredWork) {
+    if let Some(consult) = asked {
         let key = WorkKey::Consult(consult.id.clone());
         desired.effects.push((key, Work::Consult(consult.clone())));
     }

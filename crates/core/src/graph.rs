@@ -256,29 +256,21 @@ impl Graph {
         })
     }
 
-    /// The choices that an atom is inside of, the innermost first: each group and planning step with its choice, or the
-    /// first part of the fragment.
-    pub fn choices_above(&self, x: Ix) -> impl Iterator<Item = (Ix, Ix)> {
-        let mut below = x;
-        self.above(x).filter_map(move |above| {
-            let part = core::mem::replace(&mut below, above);
-            match self.vertices[above].kind {
-                NodeKind::Any => Some((above, part)),
-                NodeKind::Plan => Some((above, self.phase_of(above, part)?.first())),
-                NodeKind::Task | NodeKind::All => None,
-            }
-        })
-    }
-
     /// Whether it is inside a part that a budget left open.
     pub fn is_dropped(&self, x: Ix) -> bool {
         self.phases_above(x).any(|(_, phase, part)| phase.dropped.contains(&part))
     }
 
+    /// The atoms of a fragment, with all that is inside its parts.
+    pub fn inside(&self, fragment: &Fragment) -> impl Iterator<Item = Ix> {
+        let parts = fragment.parts.iter().filter_map(|id| self.ix(id));
+        parts.flat_map(|x| self.subtree(x))
+    }
+
     /// A digest of a plan as it stands: another one where a person changed something in it.
     pub fn plan_subject(&self, fragment: &Fragment) -> Digest {
         let mut text = format!("{}\n{}\n", fragment.digest, fragment.attempt);
-        for x in fragment.parts.iter().filter_map(|id| self.ix(id)).flat_map(|x| self.subtree(x)) {
+        for x in self.inside(fragment) {
             text.push_str(self.ids[x].as_str());
             text.push_str(self.vertices[x].spec.as_str());
         }

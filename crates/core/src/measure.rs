@@ -173,10 +173,7 @@ impl RunBound {
             _ => count.clone(),
         };
         let changes = granted::bound(&seen.state);
-        let known = match &changes {
-            None => measure.clone(),
-            Some(_) => granted::without_changes(&seen.state, measure),
-        };
+        let known = granted::without_changes(&seen.state, measure);
         Self {
             attempts: at_most(&known.attempts),
             verdicts: at_most(&known.verdicts),

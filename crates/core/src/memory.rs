@@ -96,11 +96,6 @@ fn is_an_approach_of_result(state: &State, lesson: &Lesson) -> bool {
         && results.any(|one| approach::of_atom(&one.of).iter().any(is_it))
 }
 
-/// Whether a lesson spoke against a choice that is solved.
-pub fn has_erred(state: &State, graph: &Graph) -> bool {
-    refuted(state, graph).next().is_some()
-}
-
 /// Whether every task of such a choice has a result.
 fn is_solved(state: &State, graph: &Graph, digest: &Digest) -> bool {
     graph.groups().flat_map(|group| &graph.vertex(group).kids).any(|choice| {

@@ -20,7 +20,6 @@ pub mod judgement;
 mod law_point;
 mod pass_questions;
 mod phase;
-mod plan_report;
 mod planning;
 mod probing;
 mod provider_wait;

@@ -159,13 +159,11 @@ pub fn of_leaf(leaf: &Leaf, seen: &Measurement) -> Verdict {
             of_command(leaf, how, *matched, *number)
         }
         (Leaf::NotCommand(rule), MeasurementKind::Command { how, .. }) => {
-            match (how, &rule.expect_exit) {
-                (CommandEnd::Exit(code), Some(expected)) if code == expected => Verdict::Pass,
-                _ => match (how.has_run(), rule.expect_exit) {
-                    (None, _) => Verdict::Unknown,
-                    (Some(_), Some(_)) => Verdict::Fail,
-                    (Some(code), None) => decided(code != 0),
-                },
+            match (how.has_run(), rule.expect_exit) {
+                (_, Some(expected)) if *how == CommandEnd::Exit(expected) => Verdict::Pass,
+                (None, _) => Verdict::Unknown,
+                (Some(_), Some(_)) => Verdict::Fail,
+                (Some(code), None) => decided(code != 0),
             }
         }
         (Leaf::File { .. }, MeasurementKind::Files { found, fits }) => decided(*found > 0 && *fits),
@@ -230,9 +228,9 @@ impl EvidenceCache {
     pub fn disagreed<'c>(&self, check: &'c Check, basis: &Basis) -> Vec<&'c Check> {
         let Some(tree) = basis.tree().filter(|_| basis.decides()) else { return Vec::new() };
         let warm = Basis::Warm(tree.clone());
-        let differs = |leaf: &&Check| match (self.decided(leaf, basis), self.decided(leaf, &warm)) {
-            (Some(verdict), Some(before)) => verdict != before,
-            _ => false,
+        let differs = |leaf: &&Check| {
+            let pair = self.decided(leaf, basis).zip(self.decided(leaf, &warm));
+            pair.is_some_and(|(verdict, before)| verdict != before)
         };
         check.leaves().into_iter().filter(differs).collect()
     }

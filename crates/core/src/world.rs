@@ -38,6 +38,7 @@ pub struct World {
     /// The selections tried beside the one in force.
     pub speculations: Arc<Vec<Speculation>>,
     pub(crate) measure: Measure,
+    /// Whether the tree consists of exactly the results that stay.
     pub(crate) is_line_settled: bool,
     /// Whether results were brought into line with this selection and inputs were checked. A state from a file is
     /// checked anew.
@@ -109,11 +110,6 @@ impl World {
         RunBound::of(&facts, &Measure::of(&facts))
     }
 
-    /// Whether the tree consists of exactly the results that stay.
-    pub(crate) fn is_line_settled(&self) -> bool {
-        self.is_line_settled
-    }
-
     pub(crate) fn landing_context<'a>(&'a self, session: &'a Session) -> LandingContext<'a> {
         LandingContext {
             facts: &self.facts,
@@ -129,7 +125,8 @@ impl World {
         if self.state.objective.constraints.workspace() == Workspace::Shared {
             return self.state.run.line.to_vec();
         }
-        results::line_wanted(&self.graph, &self.solved, &self.state)
+        let commit = |x: Ix| self.state.bindings.get(self.graph.id(x))?.commit.clone();
+        results::line_of(&self.graph, &self.solved, &self.state, commit)
     }
 
     /// The milliseconds of active time until the first phase's time budget ends, given the active time spent.

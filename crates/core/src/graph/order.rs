@@ -80,6 +80,20 @@ fn cycle(path: &[(Ix, usize)], back_to: Ix) -> Vec<Ix> {
 // Digests by which a choice is known again in another run of a project: by what it is, and not by its id.
 
 impl Graph {
+    /// The choices that an atom is inside of, the innermost first: each group and planning step with its choice, or the
+    /// first part of the fragment.
+    pub fn choices_above(&self, x: Ix) -> impl Iterator<Item = (Ix, Ix)> {
+        let mut below = x;
+        self.above(x).filter_map(move |above| {
+            let part = core::mem::replace(&mut below, above);
+            match self.vertices[above].kind {
+                NodeKind::Any => Some((above, part)),
+                NodeKind::Plan => Some((above, self.phase_of(above, part)?.first())),
+                NodeKind::Task | NodeKind::All => None,
+            }
+        })
+    }
+
     /// A digest of the specifications in a choice. Fragments of a planning step inside of it are left out: another run
     /// plans others.
     pub fn choice_digest(&self, choice: Ix) -> Digest {

@@ -46,11 +46,10 @@ fn fragment(graph: &Graph, state: &State, x: Ix) -> Option<UnjudgedPlan> {
     if !fragment.unjudged {
         return None;
     }
-    let inside = fragment.parts.iter().filter_map(|id| graph.ix(id)).flat_map(|x| graph.subtree(x));
     Some(UnjudgedPlan {
         step: Some(x),
         atom: graph.id(x).clone(),
-        atoms: inside.map(|x| graph.id(x).clone()).collect(),
+        atoms: graph.inside(fragment).map(|x| graph.id(x).clone()).collect(),
         subject: graph.plan_subject(fragment),
     })
 }

@@ -5,9 +5,8 @@
 use super::ONE;
 use crate::{
     state::{
-        Check, CheckKind, Leaf, Rating,
+        Check, CheckKind, Leaf, Rating, Run,
         check::{NumberRule, QualityLeaf, number_of},
-        law::LawRecord,
     },
     verdict::{CheckProgress, Evaluator, MeasurementKind, Verdict},
 };
@@ -16,50 +15,40 @@ use crate::{
 const LEAST: u32 = 1;
 
 /// The first number of a leaf on the wrong side of its limit.
-fn first_number(law: &LawRecord, leaf: &Check) -> Option<f64> {
+fn first_number(run: &Run, leaf: &Check) -> Option<f64> {
     let key = leaf.key();
-    let known = law.firsts.iter().find(|one| one.leaf == key)?;
+    let known = run.law.as_ref()?.firsts.iter().find(|one| one.leaf == key)?;
     number_of(&known.value)
 }
 
-/// The facts of earlier trees that a distance compares with.
-#[derive(Debug, Clone, Copy)]
-pub struct SeenBefore<'a> {
-    pub law: &'a LawRecord,
-    /// The present pass: ratings of an earlier one are of another plan.
-    pub pass: u64,
-}
-
 /// The distance of a check on the tree that is looked at. An `all` is as far as its members on average, an `any` as its
-/// nearest member.
-pub fn distance(evaluator: Evaluator<'_>, check: &Check, before: SeenBefore<'_>) -> u32 {
+/// nearest member. A run knows the first numbers of its leaves, and the pass that ratings are of.
+pub fn distance(evaluator: Evaluator<'_>, check: &Check, run: &Run) -> u32 {
     match &check.kind {
-        CheckKind::Leaf(leaf) => of_leaf(evaluator, check, leaf, before),
+        CheckKind::Leaf(leaf) => of_leaf(evaluator, check, leaf, run),
         CheckKind::All(parts) => {
-            let sum: u64 =
-                parts.iter().map(|part| u64::from(distance(evaluator, part, before))).sum();
+            let sum: u64 = parts.iter().map(|part| u64::from(distance(evaluator, part, run))).sum();
             let count = parts.len() as u64;
             let mean = sum.checked_add(count.saturating_sub(1));
             let mean = mean.and_then(|sum| sum.checked_div(count)).unwrap_or(0);
             u32::try_from(mean).unwrap_or(ONE).min(ONE)
         }
         CheckKind::Any(parts) => {
-            parts.iter().map(|part| distance(evaluator, part, before)).min().unwrap_or(ONE)
+            parts.iter().map(|part| distance(evaluator, part, run)).min().unwrap_or(ONE)
         }
     }
 }
 
-fn of_leaf(evaluator: Evaluator<'_>, check: &Check, leaf: &Leaf, before: SeenBefore<'_>) -> u32 {
+fn of_leaf(evaluator: Evaluator<'_>, check: &Check, leaf: &Leaf, run: &Run) -> u32 {
     match (evaluator.judge(check), leaf) {
         (CheckProgress::Decided(Verdict::Pass), _) => return 0,
         (CheckProgress::Decided(Verdict::Fail), Leaf::Quality(leaf)) => {
-            return failed_share(evaluator, check, leaf, before.pass);
+            return failed_share(evaluator, check, leaf, run.pass);
         }
         _ => {}
     }
-    let far = wrong_number(evaluator, check, leaf).map(|(rule, value)| {
-        how_far(rule, value, first_number(before.law, check).unwrap_or(value))
-    });
+    let far = wrong_number(evaluator, check, leaf)
+        .map(|(rule, value)| how_far(rule, value, first_number(run, check).unwrap_or(value)));
     far.flatten().unwrap_or(ONE)
 }
 
@@ -124,7 +113,7 @@ mod tests {
         state::{
             check::{Thousandths, number_node},
             fields::Findings,
-            law::FirstNumber,
+            law::{FirstNumber, LawRecord},
         },
         verdict::{Basis, CommandEnd, EvidenceCache, Measurement},
     };
@@ -174,7 +163,8 @@ mod tests {
         });
         let law = LawRecord { firsts: first.collect(), ..LawRecord::default() };
         let holds = evaluator.judge(&check) == CheckProgress::Decided(Verdict::Pass);
-        (distance(evaluator, &check, SeenBefore { law: &law, pass: 1 }), holds)
+        let run = Run { law: Some(law), pass: 1, ..Run::default() };
+        (distance(evaluator, &check, &run), holds)
     }
 
     fn leaf(name: &str) -> String {
@@ -261,9 +251,9 @@ mod tests {
             ratings: &ratings,
             again_max: 0,
         };
-        let before = SeenBefore { law: &LawRecord::default(), pass: 2 };
+        let run = Run { pass: 2, ..Run::default() };
         let holds = evaluator.judge(&check) == CheckProgress::Decided(Verdict::Pass);
-        (distance(evaluator, &check, before), holds)
+        (distance(evaluator, &check, &run), holds)
     }
 
     #[test]

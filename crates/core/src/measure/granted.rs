@@ -4,6 +4,8 @@
 //! Invariant: a change that is tried, taken or not, lowers the measure by exactly one attempt; so the bound that was told
 //! holds whatever planners do.
 
+use alloc::{format, string::String};
+
 use num_bigint::BigUint;
 
 use super::{ChangesBound, Measure, attempts_max, attempts_of_any, may_turn, probes_max};
@@ -78,14 +80,14 @@ impl Room {
 
     /// The grant after a change to a plan that opens so much; else the component that is over, what it would open, and
     /// what is left.
-    pub fn admit(&self, state: &State, open: &Measure) -> Result<ChangeGrant, Excess> {
+    pub fn admit(&self, state: &State, open: &Measure) -> Result<ChangeGrant, String> {
         let Self(room) = self;
         for (what, opens, left) in [
             ("attempts", &open.attempts, &room.attempts),
             ("verdicts", &open.verdicts, &room.verdicts),
         ] {
             if opens > left {
-                return Err(Excess { what, opens: opens.clone(), left: left.clone() });
+                return Err(format!("it would open {opens} {what}, {left} are left to a change"));
             }
         }
         let grant = state.run.grant.clone().unwrap_or_default();
@@ -101,14 +103,6 @@ impl Room {
             ..grant
         })
     }
-}
-
-/// Why a change is not admitted.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Excess {
-    pub what: &'static str,
-    pub opens: BigUint,
-    pub left: BigUint,
 }
 
 /// The grant after a step was planned again: its own is over for later changes.
@@ -169,7 +163,7 @@ fn number(count: &Option<DecimalText>) -> BigUint {
 }
 
 pub(super) fn text(count: &BigUint) -> DecimalText {
-    alloc::format!("{count}").into()
+    format!("{count}").into()
 }
 
 // The changes of the choices that rests make (contract §9.34).

@@ -145,7 +145,7 @@ impl RunOutcome<'_> {
         let titles: Vec<String> = parts.iter().map(|x| self.title(*x)).collect();
         let (tool, target) = self.approach(&parts);
         Some(Lesson {
-            // It is numbered, and told when, where it is taken in.
+            // A number and the times are given where it is taken in.
             id: LessonId::new(""),
             kind,
             tool,

@@ -1,7 +1,11 @@
 //! A book of lessons: its text, and the changes by an ending.
 
-use crate::doc::prelude::*;
-use alloc::{format, string::ToString, vec, vec::Vec};
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
 
 use super::*;
 use crate::{

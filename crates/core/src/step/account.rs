@@ -88,7 +88,7 @@ pub(super) fn accountable(transaction: &Transaction, result: &FinalResultRecord)
         Reason::Stopped | Reason::Guidance | Reason::InDoubt | Reason::Confirmation => Role::Person,
         Reason::Unavailable => Role::Environment,
         _ if judge_errs() => Role::Judge,
-        _ if memory::has_erred(state, &transaction.graph) => Role::Memory,
+        _ if memory::refuted(state, &transaction.graph).next().is_some() => Role::Memory,
         _ if !remedies::blocked(transaction).is_empty() => Role::Person,
         _ if is_unmeasured(state, result) => Role::Perceiver,
         Reason::Passes | Reason::Abandoned if came_nearer(state) => Role::ControlLaw,
@@ -260,19 +260,15 @@ fn text(transaction: &Transaction, result: &FinalResultRecord, held: u64, of: u6
     // A choice that failed is not open where another one led to the goal.
     let failed = result.still_failed().filter(|_| !is_completed);
     let failed = failed.map(|one| format!("{}: {}", one.atom, one.reason));
-    let state = &transaction.state;
     let is_told = |id: &AtomId| {
         let mut told = result.open.iter().map(|step| &step.atom);
         told.any(|one| one == id) || result.failed.iter().any(|one| one.atom == id.as_str())
     };
-    let waiting = transaction.graph.tasks().filter(|x| {
-        let id = transaction.graph.id(*x);
-        transaction.active.is_live(*x) && state.atoms.contains_key(id) && !is_told(id)
-    });
-    let waiting = waiting.filter(|x| transaction.active.is_leaf(&transaction.graph, *x));
-    let waiting = waiting.map(|x| {
-        let id = transaction.graph.id(x);
-        let title = state.atom(id).map_or("", |atom| atom.title(id));
+    let graph = &transaction.graph;
+    let leaves = transaction.live_tasks().map(|(x, _)| x);
+    let leaves = leaves.filter(|x| transaction.active.is_leaf(graph, *x)).map(|x| graph.id(x));
+    let waiting = leaves.filter(|id| !is_told(id)).map(|id| {
+        let title = transaction.state.atom(id).map_or("", |atom| atom.title(id));
         format!("{id}: {title} (not done)")
     });
     parts.extend(list("Open", open.chain(failed).chain(waiting)));

@@ -19,7 +19,6 @@ use super::{
 };
 use crate::{
     event::Reason,
-    id::AttemptId,
     state::{AtomStatus, Intent, OnStuck, RunStatus, objective::RequestKind},
     verdict::{CheckProgress, Verdict},
     world::Unavailable,
@@ -278,8 +277,8 @@ fn guided(transaction: &Transaction, reason: Reason) -> RunStatus {
 fn stop(transaction: &mut Transaction) {
     let request = transaction.state.control.request.as_ref();
     let is_now = request.is_some_and(|request| request.kind == RequestKind::StopNow);
-    let which = |intent: &Intent, must_finish: bool| {
-        !must_finish || is_now && !intent.effect.is_once_only()
+    let which = |transaction: &Transaction, intent: &Intent| {
+        !transaction.must_finish(intent) || is_now && !intent.effect.is_once_only()
     };
     interrupt(transaction, which, "stopped");
     if is_now {
@@ -301,7 +300,7 @@ pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
 
 /// Ends the run in order, once all attempts are over but those that must finish.
 fn end_now(transaction: &mut Transaction, status: RunStatus, reason: Reason, why: &'static str) {
-    interrupt(transaction, |_, must_finish| !must_finish, why);
+    interrupt(transaction, |transaction, intent| !transaction.must_finish(intent), why);
     if transaction.state.run.in_flight.is_empty() {
         run_end::finish(transaction, status, reason, None);
     }
@@ -332,21 +331,21 @@ fn interrupt_at_limit(transaction: &mut Transaction, reason: Reason) {
     if is_of_usage {
         question::drop_it(transaction);
     }
-    let in_flight = transaction.state.run.in_flight.iter();
-    let landing = in_flight.filter(|intent| is_of_usage && usage::is_landing(transaction, intent));
-    let landing: Vec<AttemptId> = landing.map(|intent| intent.id.clone()).collect();
-    let which = |intent: &Intent, must_finish: bool| !must_finish && !landing.contains(&intent.id);
+    let which = |transaction: &Transaction, intent: &Intent| {
+        let lands = is_of_usage && usage::is_landing(transaction, intent);
+        !transaction.must_finish(intent) && !lands
+    };
     interrupt(transaction, which, "the budget is over");
 }
 
 /// Ends attempts without counting them.
 fn interrupt(
     transaction: &mut Transaction,
-    which: impl Fn(&Intent, bool) -> bool,
+    which: impl Fn(&Transaction, &Intent) -> bool,
     why: &'static str,
 ) {
     for intent in transaction.all_in_flight() {
-        if which(&intent, transaction.must_finish(&intent)) {
+        if which(transaction, &intent) {
             attempt_end::cut_off(transaction, &intent, why);
         }
     }

@@ -20,7 +20,7 @@ use crate::{
     event::{AgentReport, AnswerDoubt, Event, Misfit, Outcome, Product},
     measure, search,
     state::{
-        AtomStatus, BlockedReport, FailureClass, Intent, OnStuck, Role, TryEnd,
+        AtomStatus, BlockedReport, FailureClass, Intent, OnStuck, Role, Try, TryEnd,
         fields::{Extra, Writer},
         limits::INTERRUPTIONS_MAX,
         record::InDoubtEntry,
@@ -29,15 +29,8 @@ use crate::{
     world::AttemptProgress,
 };
 
-pub(super) fn ended(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
-    if outcome.is_success() {
-        finished(transaction, intent, outcome)
-    } else {
-        by_exit(transaction, intent, &outcome)
-    }
-}
-
-fn by_exit(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome) {
+/// The end of a command, or of an agent that tells no other, without success.
+pub(super) fn by_exit(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome) {
     match outcome.how {
         // The attempt did not end by itself, so nobody knows whether its effect outside happened.
         _ if outcome.how.is_cut_off() && intent.effect.is_once_only() => lost(transaction, intent),
@@ -63,7 +56,7 @@ pub(super) fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
 }
 
 /// It came to its end: its change is merged next, and nothing is decided yet.
-fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
+pub(super) fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
     if intent.role == Role::Probe {
         return probing::finished(transaction, intent, &outcome);
     }
@@ -255,10 +248,7 @@ pub(super) fn fail(
         let cause = RepairCause::of("making it again failed");
         repair::count_repair(transaction, &intent.atom, &intent.context, cause);
     }
-    let has_ended = transaction
-        .task_of(&intent.atom)
-        .and_then(|task| task.tried(&intent.context))
-        .is_some_and(|t| t.has_failed());
+    let has_ended = transaction.try_of(intent).is_some_and(Try::has_failed);
     let fingerprint = failure::record(transaction, intent, &failure, has_ended);
     let (shown, confidence) = (failure.told_reason(), failure.confidence());
     transaction.announce(Event::AttemptFailed {
@@ -272,16 +262,13 @@ pub(super) fn fail(
         of: confidence.map(|(_, of)| of),
     });
     failure::tell(transaction);
-    if let Some(fingerprint) = fingerprint.as_ref().filter(|_| !is_repair) {
-        rest::note(transaction, intent, failure.mark(fingerprint));
+    if !is_repair {
+        rest::note(transaction, intent, failure.mark(&fingerprint));
     }
     if !has_ended {
         guidance_ask_if_alike(transaction, intent);
     }
-    if is_repair {
-        return;
-    }
-    if let Some(fingerprint) = fingerprint {
+    if !is_repair {
         unusable::note(transaction, intent, &failure, &fingerprint);
     }
 }
@@ -334,7 +321,7 @@ fn give_up(transaction: &mut Transaction, intent: &Intent) {
     }
     let reason = format!("cut off {INTERRUPTIONS_MAX} times: it may be what ends the loop");
     let failure = Failure::without_attempt(FailureClass::Environmental, reason);
-    let _ = failure::record(transaction, intent, &failure, true);
+    failure::record(transaction, intent, &failure, true);
 }
 
 // Asks a person for guidance, where further attempts would fail alike.
@@ -366,9 +353,7 @@ fn guidance_ask_if_alike(transaction: &mut Transaction, intent: &Intent) {
 
 /// Failures that count no more, after a retry, are no second ones.
 fn failed_alike(transaction: &Transaction, intent: &Intent) -> bool {
-    let tried = transaction.task_of(&intent.atom);
-    let tried = tried.and_then(|task| task.tried(&intent.context));
-    if tried.is_none_or(|tried| tried.attempts < 2) {
+    if transaction.try_of(intent).is_none_or(|tried| tried.attempts < 2) {
         return false;
     }
     let failures = transaction.state.failures().map(|(_, failure)| failure);

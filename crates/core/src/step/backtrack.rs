@@ -141,11 +141,8 @@ pub(super) fn adopt(transaction: &mut Transaction) -> bool {
         return false;
     };
     let control = &transaction.state.control;
-    let is_bound = |intent: &Intent| {
-        let x = transaction.ix(&intent.atom);
-        let stays = x.and_then(|x| won.active.context(x)) == Some(&intent.context);
-        intent.effect.is_once_only() && !stays
-    };
+    let is_bound =
+        |intent: &Intent| intent.effect.is_once_only() && !won.is_of(&transaction.graph, intent);
     if control.stop_requested
         || control.redirect_requested
         || transaction.state.run.in_flight.iter().any(is_bound)
@@ -229,17 +226,6 @@ fn select(transaction: &mut Transaction, selection: &Selection, because: &str) {
             _ => chosen.push((*group, *choice)),
         }
     }
-    record_choices(transaction, because, changes, chosen);
-    let selection = transaction.selection();
-    transaction.set_selection(selection);
-}
-
-fn record_choices(
-    transaction: &mut Transaction,
-    because: &str,
-    changes: Vec<ChoiceChange>,
-    chosen: Vec<(Ix, Ix)>,
-) {
     if !changes.is_empty() {
         transaction.tell(EntryKind::Backtrack(BacktrackEntry {
             changes: ChoiceChanges(changes),
@@ -247,9 +233,7 @@ fn record_choices(
         }));
     }
     for (group, choice) in chosen {
-        let graph = &transaction.graph;
-        let others = graph.vertex(group).kids.iter();
-        let others = others.filter(|kid| **kid != choice);
+        let others = graph.vertex(group).kids.iter().filter(|kid| **kid != choice);
         let untried: Vec<AtomId> = others.map(|kid| graph.id(*kid).clone()).collect();
         transaction.tell(EntryKind::Choice(ChoiceEntry {
             group: graph.id(group).clone(),
@@ -259,6 +243,8 @@ fn record_choices(
             reason: None,
         }));
     }
+    let selection = transaction.selection();
+    transaction.set_selection(selection);
 }
 
 fn because(transaction: &Transaction, blocked: &BlockCause) -> String {

@@ -4,6 +4,7 @@
 //! Invariant: a candidate is taken in only on the head that it was made on, and while the tree stands as it should.
 
 use alloc::{
+    collections::BTreeSet,
     format,
     string::{String, ToString},
     sync::Arc,
@@ -250,7 +251,7 @@ pub(super) fn integrate(
     evidence: Vec<crate::state::FreeValue>,
 ) {
     transaction.land(&intent.id);
-    let Some(x) = transaction.ix(&intent.atom) else {
+    let Some(x) = transaction.graph.ix(&intent.atom) else {
         return;
     };
     let (commit, change, files) = match merge {
@@ -285,11 +286,8 @@ pub(super) fn integrate(
     };
     let summary = after_conflict(summary, lost.as_ref());
     let whole = outcome.not_taken.after(&summary, SUMMARY_CHARS_MAX);
-    let mut artifacts = report.artifacts;
-    artifacts.extend(files.iter().cloned());
-    artifacts.sort();
-    artifacts.dedup();
-    artifacts.truncate(ARTIFACTS_MAX);
+    let artifacts: BTreeSet<String> = report.artifacts.into_iter().chain(files.clone()).collect();
+    let artifacts = artifacts.into_iter().take(ARTIFACTS_MAX).collect();
     let result = |of| Binding {
         summary: whole.clone(),
         value: report.value,
@@ -356,9 +354,7 @@ fn lost_in_conflict(
 }
 
 fn forget_conflict(transaction: &mut Transaction, intent: &Intent) {
-    let task = transaction.task_of(&intent.atom);
-    let tried = task.and_then(|task| task.tried(&intent.context));
-    if tried.is_some_and(|tried| tried.conflict.is_some())
+    if transaction.try_of(intent).is_some_and(|tried| tried.conflict.is_some())
         && let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices)
     {
         tried.conflict = None;

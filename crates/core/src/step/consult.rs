@@ -89,10 +89,8 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
 
 /// Removes the waits of questions that are over.
 fn forget_waits(transaction: &mut Transaction) {
-    let is_over = |wait: &AgentWait| {
-        let open = transaction.session.provider_wait(&wait.agent);
-        wait.atom.is_none() && open.is_none()
-    };
+    let is_over =
+        |wait: &AgentWait| wait.atom.is_none() && !transaction.session.awaits_provider(&wait.agent);
     let waits = &transaction.state.run.waits;
     if waits.iter().any(is_over) {
         let left = waits.iter().filter(|wait| !is_over(wait)).cloned();

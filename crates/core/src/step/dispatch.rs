@@ -87,13 +87,12 @@ fn dispatch(transaction: &mut Transaction) -> usize {
 /// Starts the probes that are due; gives the slots that are free afterwards.
 fn probe(transaction: &mut Transaction, mut free: usize) -> usize {
     let agent = transaction.session.agents.in_role(Role::Probe);
-    if agent.is_some_and(|agent| transaction.session.provider_wait(agent).is_some()) {
+    if agent.is_some_and(|agent| transaction.session.awaits_provider(agent)) {
         return free;
     }
     for probe in probing::due(transaction) {
-        let id = transaction.graph.id(probe.x);
-        if free > 0 && is_due(transaction, id, &probe.context) {
-            probing::start(transaction, &probe);
+        if free > 0 && is_due(transaction, &probe.atom, &probe.context) {
+            probing::start(transaction, probe);
             free -= 1;
         }
     }
@@ -245,7 +244,7 @@ fn is_due(transaction: &Transaction, id: &AtomId, context: &Digest) -> bool {
     let is_due = waits.is_empty() || waits.get(&(id.clone(), context.clone())).is_none_or(is_over);
     let agent_is_due = || {
         let (_, agent) = usage::agent_of(transaction, id);
-        agent.is_none_or(|agent| session.provider_wait(&agent).is_none())
+        !agent.is_some_and(|agent| session.awaits_provider(&agent))
     };
     is_due && (of_agents.is_empty() || agent_is_due())
 }

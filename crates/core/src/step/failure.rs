@@ -1,6 +1,6 @@
 //! Failures and doubts in the trail. Not here: the cost of a failure (`attempt_end`).
 
-use alloc::{boxed::Box, format, string::String, vec::Vec};
+use alloc::{boxed::Box, collections::BTreeSet, format, string::String, vec::Vec};
 
 use super::{law_point, trail, transaction::Transaction};
 use crate::{
@@ -72,10 +72,9 @@ pub(super) fn record(
     intent: &Intent,
     failure: &Failure,
     has_ended: bool,
-) -> Option<Digest> {
-    let conflict = transaction
-        .ix(&intent.atom)
-        .map(|x| search::conflict(&transaction.graph, x, &intent.choices));
+) -> Digest {
+    let x = transaction.graph.ix(&intent.atom);
+    let conflict = x.map(|x| search::conflict(&transaction.graph, x, &intent.choices));
     let files = files_named(transaction, &failure.outcome.excerpt);
     let report = failure.outcome.report.as_ref();
     let mut entry = FailureEntry {
@@ -102,12 +101,12 @@ pub(super) fn record(
         tried: failure.outcome.tried.clone(),
         usage: failure.outcome.usage.clone(),
     };
-    entry.fingerprint = Some(fingerprint::of(&entry));
-    count(transaction, &entry);
+    let fingerprint = fingerprint::of(&entry);
+    entry.fingerprint = Some(fingerprint.clone());
+    count(transaction, &entry, &fingerprint);
     law_point::count(transaction, &entry);
     // The names of leftovers may differ from one time to the next.
     entry.reason = failure.told_reason();
-    let fingerprint = entry.fingerprint.clone();
     transaction.record(EntryKind::Failure(Box::new(entry)));
     fingerprint
 }
@@ -120,12 +119,8 @@ fn small(value: &Node) -> Option<Node> {
 /// The files changed by solved atoms that a text names.
 pub(super) fn files_named(transaction: &Transaction, text: &str) -> Vec<String> {
     let files = transaction.state.bindings.values().flat_map(|binding| binding.artifacts.iter());
-    let mut named: Vec<String> =
-        files.filter(|file| text.contains(file.as_str())).cloned().collect();
-    named.sort();
-    named.dedup();
-    named.truncate(FILES_MAX);
-    named
+    let named: BTreeSet<&String> = files.filter(|file| text.contains(file.as_str())).collect();
+    named.into_iter().take(FILES_MAX).cloned().collect()
 }
 
 /// Puts an effect outside in doubt: a person must say whether it happened, or may happen again. A removed atom is asked
@@ -156,10 +151,7 @@ const ATOMS_MAX: usize = 20;
 /// So many atoms that fail alike have one cause.
 const ATOMS_TOLD: usize = 3;
 
-pub(super) fn count(transaction: &mut Transaction, failure: &FailureEntry) {
-    let Some(fingerprint) = &failure.fingerprint else {
-        return;
-    };
+fn count(transaction: &mut Transaction, failure: &FailureEntry, fingerprint: &Digest) {
     let patterns: &mut Vec<PatternRecord> = &mut transaction.run().patterns;
     let known = patterns.iter().position(|one| one.fingerprint == *fingerprint);
     let mut pattern = known.map_or_else(

@@ -10,8 +10,7 @@ use alloc::{
 };
 
 use super::{
-    plan_report::{announce, mark, report},
-    planning,
+    planning::{self, announce, mark, report},
     question::{self, UNPAID},
     transaction::Transaction,
     usage,
@@ -38,13 +37,10 @@ pub(super) fn wanted(transaction: &Transaction) -> Option<UnjudgedPlan> {
 }
 
 fn is_in_force(transaction: &Transaction, plan: &UnjudgedPlan) -> bool {
-    let is_live = |id: &AtomId| {
-        let x = transaction.graph.ix(id);
-        x.is_some_and(|x| transaction.active.is_live(x))
-    };
+    let mut atoms = plan.atoms.iter().filter_map(|id| transaction.graph.ix(id));
     match plan.step {
         Some(step) => transaction.active.is_live(step),
-        None => plan.atoms.iter().any(is_live),
+        None => atoms.any(|x| transaction.active.is_live(x)),
     }
 }
 

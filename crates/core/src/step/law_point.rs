@@ -44,13 +44,11 @@ pub(super) fn take(transaction: &mut Transaction) -> bool {
     let is_judged = !matches!(progress, CheckProgress::Measure(_));
     let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
     transaction.empty_law_if_other(&check);
-    let known = transaction.state.run.law.as_ref();
-    let known = known.and_then(|law| law.point.as_ref());
-    if !is_judged || known.is_some_and(|point| point.subject == subject) {
+    let before = known_point(transaction);
+    if !is_judged || before.as_ref().is_some_and(|point| point.subject == subject) {
         return false;
     }
     transaction.note_first_numbers(&check, &basis);
-    let before = known_point(transaction);
     let (inputs, failing) = inputs(transaction, &check, &basis);
     let rules = LawWeights::OF_PROGRAM;
     let criterion = failing.into_iter().next().unwrap_or_default();

@@ -285,7 +285,7 @@ fn refined(transaction: &mut Transaction, asked: &Consult, end: ConsultEnd) {
     let Some(blocked) = backtrack::blocked(transaction) else {
         return;
     };
-    let has_planner = transaction.session.agents.has_planner();
+    let has_planner = transaction.session.agents.has_planner;
     if !has_planner && question::ends_run(transaction, asked, &end) {
         return;
     }
@@ -330,7 +330,7 @@ fn read_delta(
             return Err(lines.collect::<Vec<String>>().join("; "));
         }
     };
-    if delta.needs_planner() && !transaction.session.agents.has_planner() {
+    if delta.needs_planner() && !transaction.session.agents.has_planner {
         return Err("there is no planner for a step that plans".to_string());
     }
     let judging = transaction.state.run.judging.as_ref();

@@ -202,7 +202,7 @@ impl<'d> PhaseUsage<'d> {
     fn in_flight(&self, repairs: bool) -> impl Iterator<Item = &'d Intent> {
         let transaction = self.transaction;
         transaction.state.run.in_flight.iter().filter(move |intent| {
-            transaction.ix(&intent.atom).is_some_and(|x| self.holds(x))
+            transaction.graph.ix(&intent.atom).is_some_and(|x| self.holds(x))
                 && transaction.is_repair(&intent.atom, &intent.context) == repairs
         })
     }

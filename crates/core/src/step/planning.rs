@@ -11,7 +11,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{failure::Failure, plan_report, repair, transaction::Transaction};
+use super::{failure::Failure, repair, transaction::Transaction};
 use crate::{
     difference,
     doc::Fault,
@@ -21,12 +21,14 @@ use crate::{
         Ix,
         active::{ActiveGraph, Selection},
     },
-    id::AtomId,
+    id::{AtomId, Digest},
     judging::Issue,
     measure::granted,
+    profile,
     search::ranking::{self, Round},
     state::{
-        Atom, EntryKind, FailureClass, Intent, IssueRecord, PlanningStep, Try,
+        AnswerRecord, Atom, EntryKind, FailureClass, Fragment, Intent, IssueRecord, IssuesAnswer,
+        JudgedMark, JudgingLevel, KeptAnswer, Question, Try,
         record::{PlanEntry, RefineEntry},
     },
     world,
@@ -90,7 +92,7 @@ fn materialise(
     repair::count_success(transaction, intent);
     let AcceptedFragment { atoms, mut fragment, issues, in_spite_of } = taken;
     let issues: Vec<IssueRecord> = issues.iter().map(Issue::record).collect();
-    plan_report::begin(transaction, &mut fragment, &issues);
+    begin_judging(transaction, &mut fragment, &issues);
     let ids = fragment.parts.clone();
     let parts: Vec<String> = ids.iter().map(ToString::to_string).collect();
     let count = atoms.len();
@@ -121,7 +123,7 @@ fn materialise(
         .and_then(|plan| plan.fragments().find(|one| one.attempt == intent.id));
     let subject = made.map(|fragment| transaction.graph.plan_subject(fragment));
     if let Some(subject) = subject {
-        plan_report::note(transaction, &intent.atom, subject, issues);
+        note_report(transaction, &intent.atom, subject, issues);
     }
 }
 
@@ -136,8 +138,7 @@ fn difference_from_last(
     let Some(last) = last else {
         return String::new();
     };
-    let inside = last.parts.iter().filter_map(|id| transaction.ix(id));
-    let inside = inside.flat_map(|x| transaction.graph.subtree(x));
+    let inside = transaction.graph.inside(last);
     let before = inside.filter_map(|x| state.atom(transaction.graph.id(x)).map(|atom| &**atom));
     let before: Vec<&Atom> = before.collect();
     let now: Vec<&Atom> = atoms.values().collect();
@@ -185,13 +186,13 @@ pub(super) fn plan_again(transaction: &mut Transaction, selection: &Selection, b
                 transaction.run().begin_pass();
             }
             // An older fragment was in force while this round had failed. A person gave the round its attempts again.
-            Round::Open if !is_leaf => set_aside(transaction, graph.id(x)),
+            Round::Open if !is_leaf => transaction.set_plan_aside(graph.id(x)),
             Round::Open | Round::Made { .. } | Round::Failed => {}
         }
     }
 }
 
-fn begin(transaction: &mut Transaction, x: Ix, context: &crate::id::Digest, because: &str) {
+fn begin(transaction: &mut Transaction, x: Ix, context: &Digest, because: &str) {
     let graph = Arc::clone(&transaction.graph);
     let id = graph.id(x);
     let choices = transaction.active.choices(&graph, x);
@@ -210,7 +211,7 @@ fn begin(transaction: &mut Transaction, x: Ix, context: &crate::id::Digest, beca
     if let Some(grant) = granted::after_round(&transaction.state) {
         transaction.run().grant = Some(grant);
     }
-    set_aside(transaction, id);
+    transaction.set_plan_aside(id);
     transaction.tell(EntryKind::Refine(RefineEntry {
         atom: id.clone(),
         round,
@@ -219,19 +220,93 @@ fn begin(transaction: &mut Transaction, x: Ix, context: &crate::id::Digest, beca
     }));
 }
 
-fn set_aside(transaction: &mut Transaction, id: &AtomId) {
-    transaction.change_plan(id, PlanningStep::set_aside);
-    let selection = transaction.selection();
-    transaction.set_selection(selection);
-}
-
 /// The atoms of the fragment in force that failed for good.
 fn failed_of(transaction: &Transaction, plan: &AtomId) -> Vec<AtomId> {
-    let parts = transaction.plan_of(plan).and_then(|plan| plan.in_force());
-    let parts = parts.into_iter().flat_map(|one| &one.parts);
-    let inside = parts.filter_map(|id| transaction.ix(id));
-    let inside = inside.flat_map(|x| transaction.graph.subtree(x));
+    let fragment = transaction.plan_of(plan).and_then(|plan| plan.in_force()).into_iter();
+    let inside = fragment.flat_map(|fragment| transaction.graph.inside(fragment));
     let has_failed =
         |x: &Ix| transaction.task(*x).is_some_and(|task| task.tries.iter().any(Try::has_failed));
     inside.filter(has_failed).map(|x| transaction.graph.id(x).clone()).collect()
+}
+
+// The report on a planner's plan: who looked at it, and what they found. Not here: asking an agent, and what follows from
+// its answer (`gate`).
+
+/// Closes the gate before a new plan where an agent is to look at it too. It opens at once, and says so, where no agent can
+/// be asked.
+fn begin_judging(transaction: &Transaction, fragment: &mut Fragment, issues: &[IssueRecord]) {
+    let level = profile::judging(&transaction.state);
+    let by_rules = IssuesAnswer::of(issues.to_vec());
+    let report = report(transaction, &AtomId::default(), Digest::default(), by_rules);
+    fragment.unjudged = level.asks();
+    fragment.judged = (level == JudgingLevel::Code).then(|| mark(&report, false));
+}
+
+/// Keeps the report of the rules on a new plan.
+fn note_report(
+    transaction: &mut Transaction,
+    atom: &AtomId,
+    subject: Digest,
+    issues: Vec<IssueRecord>,
+) {
+    if profile::judging(&transaction.state) != JudgingLevel::Off {
+        let report = report(transaction, atom, subject, IssuesAnswer::of(issues));
+        if !report.issues().is_empty() {
+            announce(transaction, &report, false);
+        }
+        transaction.run().judging_mut().keep(report);
+    }
+}
+
+/// A report of rules alone.
+pub(super) fn report(
+    transaction: &Transaction,
+    atom: &AtomId,
+    subject: Digest,
+    found: IssuesAnswer,
+) -> AnswerRecord {
+    AnswerRecord {
+        question: Question::Plan,
+        atom: Some(atom.clone()),
+        subject,
+        agent: None,
+        pass: transaction.state.run.pass,
+        at: transaction.at.clone(),
+        because: String::new(),
+        codes: Vec::new(),
+        answer: Some(KeptAnswer::Issues(found)),
+        extra: Default::default(),
+    }
+}
+
+pub(super) fn mark(report: &AnswerRecord, again: bool) -> JudgedMark {
+    JudgedMark {
+        by: report.by(),
+        at: report.at.clone(),
+        issues: u32::try_from(report.issues().len()).unwrap_or(u32::MAX),
+        because: report.because.clone(),
+        found: if again { report.issues().to_vec() } else { Vec::new() },
+        extra: Default::default(),
+    }
+}
+
+pub(super) fn announce(transaction: &mut Transaction, report: &AnswerRecord, again: bool) {
+    let Some(KeptAnswer::Issues(found)) = &report.answer else {
+        return;
+    };
+    let count = |rank: usize| {
+        let issues = found.issues.iter();
+        issues.filter(|one| one.severity.rank() == rank).count()
+    };
+    transaction.announce(Event::Judged {
+        atom: report.atom.clone().unwrap_or_default(),
+        by: report.by(),
+        agent: report.agent.clone(),
+        high: count(0),
+        medium: count(1),
+        low: count(2),
+        unplaced: found.unplaced,
+        again,
+        because: report.because.clone(),
+    });
 }

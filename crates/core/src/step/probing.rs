@@ -11,29 +11,19 @@ use crate::{
     answer_forms,
     event::{Event, Outcome, StartReason},
     graph::{Ix, NodeKind, active},
-    id::Digest,
     search::{
         self,
         ranking::{RememberedChoices, estimate},
     },
     state::{
-        AtomStatus, EntryKind, Intent, Role, SideEffect, Try, UsageLimit,
-        answer_records::ProbeAnswer,
-        atom::ProbeRecord,
-        record::{Choices, ProbeEntry},
+        AtomStatus, EntryKind, Intent, Role, Try, UsageLimit, answer_records::ProbeAnswer,
+        atom::ProbeRecord, record::ProbeEntry,
     },
     world::speculation::Speculation,
 };
 
-/// A task that can be probed now.
-pub(super) struct DueProbe {
-    pub(super) x: Ix,
-    pub(super) context: Digest,
-    pub(super) choices: Choices,
-}
-
 /// The probes that may start now: of live unknown tasks, and of the choices of live unknown groups side by side.
-pub(super) fn due(transaction: &Transaction) -> Vec<DueProbe> {
+pub(super) fn due(transaction: &Transaction) -> Vec<Intent> {
     if !may_probe(transaction) {
         return Vec::new();
     }
@@ -64,10 +54,7 @@ pub(super) fn awaits(transaction: &Transaction, x: Ix) -> bool {
 
 fn may_probe(transaction: &Transaction) -> bool {
     let agent = transaction.session.agents.in_role(Role::Probe);
-    let can_pay = |agent| {
-        usage::lacking_for(transaction, Role::Probe, agent).is_none()
-            && !usage::is_unlimited(transaction, agent)
-    };
+    let can_pay = |agent| usage::can_pay(transaction, Role::Probe, agent);
     transaction.state.run.probes && agent.is_some_and(can_pay)
 }
 
@@ -85,7 +72,7 @@ fn is_unknown(transaction: &Transaction, x: Ix) -> bool {
 }
 
 /// The probe of a task in its context, if it may still come.
-fn probe_of(transaction: &Transaction, x: Ix) -> Option<DueProbe> {
+fn probe_of(transaction: &Transaction, x: Ix) -> Option<Intent> {
     let (graph, active) = (&transaction.graph, &transaction.active);
     let parent = graph.vertex(x).parent;
     let beside = parent.filter(|group| graph.vertex(*group).is_unknown);
@@ -105,7 +92,9 @@ fn probe_of(transaction: &Transaction, x: Ix) -> Option<DueProbe> {
     let tried = transaction.task_of(graph.id(x))?.tried(&context);
     let is_open =
         |tried: &Try| tried.probe.is_none() && tried.attempts == 0 && tried.ended.is_none();
-    tried.is_none_or(is_open).then_some(DueProbe { x, context, choices })
+    let atom = graph.id(x).clone();
+    let probe = Intent { atom, context, choices, role: Role::Probe, ..Intent::default() };
+    tried.is_none_or(is_open).then_some(probe)
 }
 
 fn is_probing(transaction: &Transaction, x: Ix) -> bool {
@@ -116,7 +105,7 @@ fn is_probing(transaction: &Transaction, x: Ix) -> bool {
 /// Whether a probe in flight is of use: its task is open, in a context that today's plan has.
 pub(super) fn stays(transaction: &Transaction, intent: &Intent) -> bool {
     let (graph, active) = (&transaction.graph, &transaction.active);
-    let Some(x) = transaction.ix(&intent.atom) else {
+    let Some(x) = transaction.graph.ix(&intent.atom) else {
         return false;
     };
     transaction.task_of(&intent.atom).is_some()
@@ -124,26 +113,19 @@ pub(super) fn stays(transaction: &Transaction, intent: &Intent) -> bool {
 }
 
 /// Starts a probe: an attempt that changes nothing.
-pub(super) fn start(transaction: &mut Transaction, probe: &DueProbe) {
+pub(super) fn start(transaction: &mut Transaction, probe: Intent) {
     let Some(agent) = transaction.session.agents.in_role(Role::Probe).cloned() else {
         return;
     };
-    let atom = transaction.graph.id(probe.x).clone();
-    if transaction.tried(&atom, &probe.context, &probe.choices).is_none() {
+    if transaction.tried(&probe.atom, &probe.context, &probe.choices).is_none() {
         return;
     }
-    let description = format!("can it be done? {}", transaction.title_of(&atom));
+    let description = format!("can it be done? {}", transaction.title_of(&probe.atom));
     let new = Intent {
-        context: probe.context.clone(),
-        choices: probe.choices.clone(),
-        n: 1,
-        effect: SideEffect::Tree,
         base: transaction.state.run.head.clone(),
-        role: Role::Probe,
         reserved: transaction.state.run.estimate(Role::Probe, Some(&agent)),
         agent: Some(agent),
-        atom,
-        ..Intent::default()
+        ..probe
     };
     transaction.begin(new, 1, description, StartReason::Probe);
 }

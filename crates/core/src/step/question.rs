@@ -172,11 +172,11 @@ pub(super) fn heard<T>(
     }
     transaction.session.silent.remove(&key);
     let read = once(end.answer).and_then(|node| read(transaction, &node));
-    let (words, unused) = match &read {
-        Ok((_, words)) => (words.clone(), String::new()),
-        Err(unused) => (String::new(), unused.clone()),
+    let said = match &read {
+        Ok((_, words)) => [words.as_str(), ""],
+        Err(unused) => ["", unused],
     };
-    announce(transaction, asked, None, [&words, &unused], duration_ms);
+    announce(transaction, asked, None, said, duration_ms);
     Some(read.map(|(value, _)| value))
 }
 
@@ -239,7 +239,7 @@ pub(super) fn drop_it(transaction: &mut Transaction) {
 /// Puts a question into the state: it is asked after the commit. It waits as long as its agent does.
 pub(super) fn put(transaction: &mut Transaction, new: Consult) {
     let is_running = transaction.state.run.status == RunStatus::Running;
-    if is_running && transaction.session.provider_wait(&new.agent).is_some() {
+    if is_running && transaction.session.awaits_provider(&new.agent) {
         return;
     }
     let at = transaction.at.clone();

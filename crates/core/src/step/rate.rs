@@ -6,8 +6,7 @@
 use super::{base_case, provider_wait::backoff_ms, question, transaction::Transaction, usage};
 use crate::{
     answer_forms::rated_leaf,
-    event::{ConsultAnswer, ConsultEnd},
-    id::AgentName,
+    event::ConsultEnd,
     rating,
     state::{Check, Consult, Question, Rating},
     verdict,
@@ -56,18 +55,14 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     if question::ends_run(transaction, asked, &end) {
         return;
     }
-    let (score, because) = match end.answer {
-        ConsultAnswer::Value(node) => match rating::read(&check, &node) {
-            Ok(rated) => (Some(rated.score), rated.because),
-            Err(fault) => (None, fault),
-        },
-        ConsultAnswer::Faulty(why) | ConsultAnswer::Silent(why) => (None, why),
-        ConsultAnswer::Ended(end) => (None, end.text()),
+    let rated = question::once(end.answer).and_then(|node| rating::read(&check, &node));
+    let (score, because) = match rated {
+        Ok(rated) => (Some(rated.score), rated.because),
+        Err(why) => (None, why),
     };
     question::announce(transaction, asked, score, ["", &because], end.duration_ms);
-    let (leaf, agent, n) = (check.key(), asked.agent.clone(), asked.n);
     let rating = Rating {
-        leaf,
+        leaf: check.key(),
         on,
         by: asked.agent.clone(),
         score,
@@ -79,7 +74,7 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
     };
     transaction.run().rate(rating);
     if score.is_none() {
-        silent(transaction, &check, &agent, n, &because);
+        silent(transaction, &check, asked, &because);
     }
     let base = transaction.state.objective.base_case.clone();
     let basis = transaction.session.base_target.clone();
@@ -89,13 +84,13 @@ pub(super) fn answered(transaction: &mut Transaction, asked: &Consult, end: Cons
 }
 
 /// No rating came: it is asked for again after a while, or the run ends for want of one.
-fn silent(transaction: &mut Transaction, check: &Check, agent: &AgentName, n: u32, why: &str) {
-    if n > transaction.state.objective.constraints.max_transient() {
-        let cause = Unavailable::no_rating(agent, &check.title(), why);
+fn silent(transaction: &mut Transaction, check: &Check, asked: &Consult, why: &str) {
+    if asked.n > transaction.state.objective.constraints.max_transient() {
+        let cause = Unavailable::no_rating(&asked.agent, &check.title(), why);
         transaction.session.unavailable = Some(cause);
         return;
     }
-    let at_ms = transaction.active_in(backoff_ms(n, "consult"));
+    let at_ms = transaction.active_in(backoff_ms(asked.n, "consult"));
     transaction.session.base_again_at_ms = Some(at_ms);
 }
 

@@ -13,7 +13,7 @@ use crate::{
     event::Event,
     graph::Ix,
     id::{AtomId, CommitId, Digest},
-    state::{AtomStatus, Binding, Intent, PlanningStep, ResultCommit, Role, Task, TryEnd},
+    state::{AtomStatus, Binding, Intent, ResultCommit, Role, Task, TryEnd},
     world::results,
 };
 
@@ -38,9 +38,7 @@ fn set_aside_stale(transaction: &mut Transaction) {
         let is_stale = transaction.active.is_live(x) && in_force.is_none_or(|phase| phase.is_out);
         let plan = transaction.plan_of(graph.id(x));
         if is_stale && plan.is_some_and(|plan| plan.in_force().is_some()) {
-            transaction.change_plan(graph.id(x), PlanningStep::set_aside);
-            let selection = transaction.selection();
-            transaction.set_selection(selection);
+            transaction.set_plan_aside(graph.id(x));
         }
     }
 }
@@ -215,15 +213,10 @@ pub(super) fn built(
     let before = transaction.state.run.line.iter().map(|placed| placed.atom.clone());
     let taken_back: Vec<AtomId> = before.filter(|atom| !stays.contains(atom)).collect();
     for placed in &line {
-        let is_moved = transaction
-            .state
-            .bindings
-            .get(&placed.atom)
-            .is_some_and(|b| b.commit.as_ref() != Some(&placed.commit));
-        if is_moved {
-            transaction.change_binding(&placed.atom, |binding| {
-                binding.commit = Some(placed.commit.clone())
-            });
+        let (bound, commit) = (transaction.state.bindings.get(&placed.atom), &placed.commit);
+        if bound.is_some_and(|binding| binding.commit.as_ref() != Some(commit)) {
+            let set = |binding: &mut Binding| binding.commit = Some(commit.clone());
+            transaction.change_binding(&placed.atom, set);
         }
     }
     for atom in dropped {
@@ -233,12 +226,9 @@ pub(super) fn built(
         if binding.is_some_and(|binding| binding.is_by_person() || is_settled_outside(binding)) {
             transaction.change_binding(atom, |binding| binding.commit = None);
         } else {
-            let binding = transaction.state.bindings.get(atom);
-            let files = binding.map(|binding| binding.artifacts.clone());
-            let cause = RepairCause {
-                conflict: &files.unwrap_or_default(),
-                ..RepairCause::of("its commit no longer applies")
-            };
+            let files = binding.map(|binding| binding.artifacts.clone()).unwrap_or_default();
+            let why = "its commit no longer applies";
+            let cause = RepairCause { conflict: &files, ..RepairCause::of(why) };
             repair(transaction, atom, cause);
         }
     }

@@ -186,8 +186,7 @@ fn raise(transaction: &Transaction, limit: RaisableLimit) -> String {
 
 /// The largest limit of attempts among the tasks that failed.
 fn attempts_of_failed(transaction: &Transaction) -> u32 {
-    let tasks = transaction.graph.tasks();
-    let tasks = tasks.filter_map(|x| transaction.task_of(transaction.graph.id(x)));
+    let tasks = transaction.open_tasks().map(|(_, task)| task);
     let failed = tasks.filter(|task| task.tries.iter().any(|tried| tried.has_failed()));
     let limits = failed.map(|task| measure::attempts_max(&transaction.state, task));
     limits.max().unwrap_or(1)
@@ -229,10 +228,7 @@ fn out_of_a_dead_end(transaction: &Transaction) -> Vec<String> {
     let (mut failed, mut remedies) = (causes(transaction), BTreeSet::new());
     let answers = blocked(transaction).into_iter().take(MOVES_MAX / 2);
     let answers = answers.map(|(id, _)| guide(id));
-    for x in transaction.graph.tasks() {
-        let Some(task) = transaction.task_of(transaction.graph.id(x)) else {
-            continue;
-        };
+    for (x, task) in transaction.open_tasks() {
         let opening = task.tries.iter().filter(|tried| tried.has_failed());
         let id = transaction.graph.id(x);
         remedies.extend(opening.filter_map(|tried| remedy(&transaction.state, id, task, tried)));

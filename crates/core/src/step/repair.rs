@@ -146,13 +146,6 @@ pub(super) fn count_success(transaction: &mut Transaction, intent: &Intent) -> u
     attempts
 }
 
-/// Takes the count of an attempt back, in the run and in the phases above.
-pub(super) fn give_back(transaction: &mut Transaction, intent: &Intent) {
-    let spent = &mut transaction.run().spent;
-    spent.attempts = spent.attempts.saturating_sub(1);
-    phase::give_back(transaction, &intent.atom);
-}
-
 /// Counts a repair of an open atom. Past the limit the atom fails, and this is false.
 pub(super) fn count_repair(
     transaction: &mut Transaction,

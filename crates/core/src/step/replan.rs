@@ -14,7 +14,7 @@ use alloc::{
     vec::Vec,
 };
 
-use self::position::Proposal;
+use self::position::{Place, Proposal};
 use super::{backtrack::BlockCause, gate, transaction::Transaction};
 use crate::{
     fragment::delta::{self, AcceptedDelta},
@@ -89,7 +89,7 @@ pub(super) struct NextChange {
 /// failed: then one of them is planned anew in its own place, and the others are next. None where no place would open a
 /// selection, whatever was admitted.
 pub(super) fn next_change(transaction: &Transaction, blocked: &BlockCause) -> Option<NextChange> {
-    let may_plan = transaction.session.agents.has_planner() && may_change(transaction);
+    let may_plan = transaction.session.agents.has_planner && may_change(transaction);
     let room = Room::of(transaction).filter(|_| may_plan)?;
     let failed = failed(transaction, blocked);
     let mut entry = entry_of(transaction, &failed);
@@ -101,7 +101,10 @@ pub(super) fn next_change(transaction: &Transaction, blocked: &BlockCause) -> Op
                     let proposal = Some(Box::new(proposal));
                     return Some(NextChange { proposal, grant, entry });
                 }
-                Ok(Admission { grant, .. }) if place.is_of_failed() => {
+                // Under the id of what failed it is live under the selection in force.
+                Ok(Admission { grant, .. })
+                    if matches!(place, Place::Atom(_) | Place::Round(_)) =>
+                {
                     second = second.or(Some((Box::new(proposal), grant)));
                 }
                 Ok(_) => {}
@@ -241,12 +244,7 @@ fn admitted(
         return Err("it would open what is done".to_string());
     }
     let open = Measure::open(&facts);
-    let grant = room.admit(&transaction.state, &open).map_err(|excess| {
-        format!(
-            "it would open {} {}, {} are left to a change",
-            excess.opens, excess.what, excess.left
-        )
-    })?;
+    let grant = room.admit(&transaction.state, &open)?;
     let conflicts = search::conflicts(&facts);
     let space = facts.space(&conflicts, false);
     let opens = search::choose(space, &facts.active.selection);

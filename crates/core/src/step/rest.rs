@@ -40,7 +40,8 @@ pub(super) fn note(transaction: &mut Transaction, intent: &Intent, mark: Digest)
     if times >= after
         // It was tried under the selection in force, and not on speculation.
         && (is_in_doubt || transaction.is_in_force(&intent.atom, &intent.context))
-        && !is_bound(transaction)
+        // Another selection could cut off what may happen once only.
+        && !transaction.state.run.in_flight.iter().any(|one| one.effect.is_once_only())
         // Another selection of what is planned is left, without what rests already.
         && is_selection_left(transaction, intent, search::conflicts(transaction), false)
     {
@@ -64,12 +65,6 @@ fn rests_after(transaction: &Transaction, intent: &Intent) -> Option<u32> {
         return Some(ONLY_COLD).filter(|_| may_rest);
     }
     constraints.rests_after(task.spec.action.is_some()).filter(|_| may_rest)
-}
-
-/// Whether something is under way that may happen once only: another selection could cut it off.
-fn is_bound(transaction: &Transaction) -> bool {
-    let mut in_flight = transaction.state.run.in_flight.iter();
-    in_flight.any(|intent| intent.effect.is_once_only())
 }
 
 /// Whether there is a selection without these conflicts and without that of this attempt.

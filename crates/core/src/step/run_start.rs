@@ -17,6 +17,7 @@ use super::{
 };
 use crate::{
     event::{AgentEnd, Event, Leftovers, Outcome},
+    graph::Ix,
     id::{AtomId, AttemptId, CommitId, Epoch, RunId},
     measure::{Measure, RunBound},
     memory, profile,
@@ -158,29 +159,21 @@ fn retire_old_request(transaction: &mut Transaction, run: &RunId) {
 /// Failures of the environment are tried again. Attempts that were cut off too often are not: only a person forgets
 /// that.
 fn forget_environmental_failures(transaction: &mut Transaction) {
-    let most = INTERRUPTIONS_MAX;
-    let forgotten: Vec<AtomId> = transaction
-        .state
-        .atoms
-        .iter()
-        .filter(|(_, atom)| {
-            atom.task().is_some_and(|task| {
-                task.interruptions < most && task.tries.iter().any(is_environmental)
-            })
-        })
-        .map(|(id, _)| id.clone())
-        .collect();
-    for id in forgotten {
-        let Some(task) = transaction.task_mut(&id) else {
-            continue;
-        };
-        for tried in task.tries.iter_mut().filter(|tried| is_environmental(tried)) {
-            tried.forget_failures();
-        }
+    let is_hindered = |task: &Task| {
+        task.interruptions < INTERRUPTIONS_MAX && task.tries.iter().any(is_environmental)
+    };
+    let hindered = transaction.open_tasks().filter(|(_, task)| is_hindered(task));
+    let hindered: Vec<Ix> = hindered.map(|(x, _)| x).collect();
+    let graph = Arc::clone(&transaction.graph);
+    for task_id in hindered.into_iter().map(|x| graph.id(x)) {
+        transaction.change_work(task_id, |task| {
+            let tries = task.tries.iter_mut().filter(|tried| is_environmental(tried));
+            tries.for_each(Try::forget_failures);
+        });
     }
 }
 
-fn is_environmental(tried: &crate::state::Try) -> bool {
+fn is_environmental(tried: &Try) -> bool {
     matches!(tried.ended, Some(TryEnd::Failed(FailureClass::Environmental)))
 }
 

@@ -91,7 +91,8 @@ fn cut_of(entry: &Entry, nth: usize, limits: TrailLimits) -> Option<Cut> {
     if nth > limits.failures + limits.failure_lines {
         return Some(Cut::LeaveOut);
     }
-    (nth > limits.failures && !is_line(failure)).then_some(Cut::ToLine)
+    // One that is a line already stays.
+    (nth > limits.failures && *failure != as_line(failure)).then_some(Cut::ToLine)
 }
 
 fn group_of(entry: &Entry) -> Option<LimitedGroup> {
@@ -156,11 +157,6 @@ fn as_line(failure: &FailureEntry) -> FailureEntry {
         }),
         ..failure.clone()
     }
-}
-
-/// Whether a failure stands as a line already.
-fn is_line(failure: &FailureEntry) -> bool {
-    *failure == as_line(failure)
 }
 
 /// The beginning of a reason, on one line.

@@ -174,9 +174,13 @@ impl Transaction {
     /// An unresolved task, to be changed.
     pub(super) fn task_mut(&mut self, id: &AtomId) -> Option<&mut Task> {
         self.speculations.take();
+        self.atom_mut(id)?.task_mut()
+    }
+
+    fn atom_mut(&mut self, id: &AtomId) -> Option<&mut Atom> {
         let atom = self.facts.state.atoms.get_mut(id)?;
         self.touched.atoms.insert(id.clone());
-        Arc::make_mut(atom).task_mut()
+        Some(Arc::make_mut(atom))
     }
 
     /// The try of a context, created if missing; it is counted from now on.
@@ -202,25 +206,24 @@ impl Transaction {
 
     /// The choice of a group, or the fragment of a planning step by its first part.
     pub(super) fn select(&mut self, group: &AtomId, choice: &AtomId) {
-        let Some(atom) = self.facts.state.atoms.get_mut(group) else {
-            return;
-        };
-        match &mut Arc::make_mut(atom).body {
-            Body::Any { selected, .. } => *selected = Some(choice.clone()),
-            Body::Plan(plan) => plan.take_up(choice),
-            Body::Task(_) | Body::All { .. } => {}
+        match self.atom_mut(group).map(|atom| &mut atom.body) {
+            Some(Body::Any { selected, .. }) => *selected = Some(choice.clone()),
+            Some(Body::Plan(plan)) => plan.take_up(choice),
+            Some(Body::Task(_) | Body::All { .. }) | None => {}
         }
-        self.touched.atoms.insert(group.clone());
     }
 
     pub(super) fn change_plan(&mut self, id: &AtomId, change: impl FnOnce(&mut PlanningStep)) {
-        let Some(atom) = self.facts.state.atoms.get_mut(id) else {
-            return;
-        };
-        if let Some(plan) = Arc::make_mut(atom).plan_mut() {
-            change(plan);
-            self.touched.atoms.insert(id.clone());
+        if self.plan_of(id).is_some() {
+            self.atom_mut(id).and_then(Atom::plan_mut).map(change);
         }
+    }
+
+    /// Puts no fragment of a planning step in force.
+    pub(super) fn set_plan_aside(&mut self, id: &AtomId) {
+        self.change_plan(id, PlanningStep::set_aside);
+        let selection = self.selection();
+        self.set_selection(selection);
     }
 
     /// Adds atoms that a planner made.

@@ -30,7 +30,8 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
     usage::ended(transaction, id, &outcome);
     match end.filter(|end| *end != AgentEnd::Done) {
         Some(end) => judge(transaction, &intent, &outcome, &end),
-        None => attempt_end::ended(transaction, &intent, outcome),
+        None if outcome.is_success() => attempt_end::finished(transaction, &intent, outcome),
+        None => attempt_end::by_exit(transaction, &intent, &outcome),
     }
 }
 

@@ -2,11 +2,11 @@
 //!
 //! Invariant: the attempts that showed it cost nothing. Not here: ends that are failures of the attempt (`attempt_end`).
 
-use alloc::vec::Vec;
+use alloc::{collections::BTreeSet, vec::Vec};
 
-use super::{failure::Failure, repair, transaction::Transaction};
+use super::{failure::Failure, phase, transaction::Transaction};
 use crate::{
-    id::Digest,
+    id::{AtomId, Digest},
     state::{AtomStatus, Intent, Role, TryEnd, atom::Rest},
     verdict::CommandEnd,
     world::{QuickFailure, Unavailable},
@@ -53,9 +53,7 @@ pub(super) fn note(
     };
     let alike = quick.iter().filter(is_alike).map(|one| one.intent.clone());
     let alike: Vec<Intent> = alike.collect();
-    let mut atoms: Vec<_> = alike.iter().map(|one| &one.atom).collect();
-    atoms.sort();
-    atoms.dedup();
+    let atoms: BTreeSet<&AtomId> = alike.iter().map(|one| &one.atom).collect();
     if atoms.len() < ATOMS_MIN {
         return;
     }
@@ -65,7 +63,7 @@ pub(super) fn note(
     transaction.session.unavailable = Some(cause);
 }
 
-/// The attempt counts no more.
+/// The attempt counts no more, in its context, in the run and in the phases above.
 fn give_back(transaction: &mut Transaction, intent: &Intent) {
     let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
         return;
@@ -82,6 +80,8 @@ fn give_back(transaction: &mut Transaction, intent: &Intent) {
     {
         task.status = AtomStatus::Pending;
     }
-    repair::give_back(transaction, intent);
+    let spent = &mut transaction.run().spent;
+    spent.attempts = spent.attempts.saturating_sub(1);
+    phase::give_back(transaction, &intent.atom);
     transaction.counts_anew = true;
 }

@@ -85,17 +85,11 @@ pub(super) fn claimed(transaction: &Transaction, limit: UsageLimit) -> u64 {
 /// Whether a limit of money is set that cannot hold for this agent. It tells no cost by its configuration, or nothing is
 /// known of it, and its attempts so far called models and told none.
 pub(super) fn is_unlimited(transaction: &Transaction, agent: &AgentName) -> bool {
-    if transaction.state.objective.constraints.budget.cost_usd.is_none() {
-        return false;
-    }
-    let has_told_none = || {
-        let is_silent = |row: &AgentSpent| row.agent == *agent && row.is_cost_untold;
-        transaction.state.run.spent_by_agent.iter().any(is_silent)
-    };
-    match transaction.session.agents.tells_cost(agent) {
-        Some(tells) => !tells,
-        None => has_told_none(),
-    }
+    let is_silent = |row: &AgentSpent| row.agent == *agent && row.is_cost_untold;
+    let has_told_none = || transaction.state.run.spent_by_agent.iter().any(is_silent);
+    let tells = transaction.session.agents.tells_cost(agent);
+    transaction.state.objective.constraints.budget.cost_usd.is_some()
+        && tells.map_or_else(has_told_none, |tells| !tells)
 }
 
 /// Whether a question to this agent fits what is left of the budget.
@@ -202,7 +196,7 @@ impl<'d> LimitedUsage<'d> {
         each.fold(self.settled.of(limit), u64::saturating_add)
     }
 
-    /// The usage that an attempt or a question in flight has told.
+    /// The usage that an attempt or a question in flight has reported.
     fn told(&self, id: &AttemptId, limit: UsageLimit) -> u64 {
         let reported = self.transaction.session.reported.get(id);
         reported.map_or(0, |reported| reported.usage.of(limit))

@@ -90,14 +90,11 @@ pub(crate) fn inputs(graph: &Graph, active: &ActiveGraph, state: &State, x: Ix) 
     let mut parts = Vec::new();
     let mut todo: Vec<Ix> = graph.waits_for(x).collect();
     while let Some(y) = todo.pop() {
-        match graph.vertex(y).kind {
-            NodeKind::Task => parts.push(y),
-            NodeKind::Plan => {
-                parts.push(y);
-                todo.extend(active.members(graph, y));
-            }
-            NodeKind::All | NodeKind::Any => todo.extend(active.members(graph, y)),
+        if matches!(graph.vertex(y).kind, NodeKind::Task | NodeKind::Plan) {
+            parts.push(y);
         }
+        // A task has none.
+        todo.extend(active.members(graph, y));
     }
     parts.sort_unstable();
     parts.dedup();
@@ -136,15 +133,6 @@ pub(crate) fn recount(
 
 /// The commits that the result should consist of: those of live, solved atoms. They keep their order, but none stands
 /// before what it depends on; new ones come last.
-pub(crate) fn line_wanted(
-    graph: &Graph,
-    solved: &AtomVec<bool>,
-    state: &State,
-) -> Vec<ResultCommit> {
-    let commit = |x: Ix| state.bindings.get(graph.id(x))?.commit.clone();
-    line_of(graph, solved, state, commit)
-}
-
 pub(crate) fn line_of(
     graph: &Graph,
     solved: &AtomVec<bool>,

@@ -60,7 +60,6 @@ pub struct Session {
     pub(crate) base_since_ms: u64,
     /// The end of a backoff, in active time of this session. Setting a clock or suspending the machine moves none.
     pub(crate) base_again_at_ms: Option<u64>,
-    /// The question about a plan that is asked again later.
     /// Questions whose agents were silent, with their subjects.
     pub(crate) silent: BTreeMap<(Question, Digest), GateWait>,
     pub(crate) waits_until_ms: BTreeMap<(AtomId, Digest), u64>,
@@ -102,10 +101,9 @@ impl Session {
         Evaluator::new(&self.evidence, state, basis)
     }
 
-    /// The end of the wait for the provider of an agent, if one goes on.
-    pub(crate) fn provider_wait(&self, agent: &AgentName) -> Option<u64> {
-        let wait = self.provider_waits.get(agent)?;
-        (wait.until_ms > self.active_ms).then_some(wait.until_ms)
+    /// Whether the provider of an agent is waited for.
+    pub(crate) fn awaits_provider(&self, agent: &AgentName) -> bool {
+        self.provider_waits.get(agent).is_some_and(|wait| wait.until_ms > self.active_ms)
     }
 
     /// Forgets what is true of another start of the run: trees made from it, and verdicts on them. A correction may have
@@ -199,7 +197,7 @@ pub(crate) struct SpeculativeTree {
 pub struct AgentTable {
     by_duty: BTreeMap<Duty, AgentName>,
     /// Whether an agent is configured for the role of a planner, and not only a worker.
-    has_planner: bool,
+    pub has_planner: bool,
     /// Whether an agent tells its cost, as far as that is known.
     tells_cost: BTreeMap<AgentName, bool>,
 }
@@ -217,12 +215,7 @@ impl AgentTable {
 
     /// Whether the plan may be changed where nothing is left to try: by a planner or by a refiner.
     pub fn changes_plans(&self, judging: JudgingLevel) -> bool {
-        self.has_planner || self.refines(judging)
-    }
-
-    /// Whether a refiner is asked at that level.
-    pub fn refines(&self, judging: JudgingLevel) -> bool {
-        self.questions(judging).contains(&Question::Refine)
+        self.has_planner || self.questions(judging).contains(&Question::Refine)
     }
 
     /// The questions that somebody is there for. A refiner is asked at a level alone, and counts in the measure.
@@ -231,11 +224,6 @@ impl AgentTable {
         let is_of_level = |question: Question| judging >= question.row().level;
         let all = all.filter(|question| self.in_role(*question).is_some());
         all.filter(|one| *one != Question::Refine || is_of_level(*one)).collect()
-    }
-
-    /// Whether an agent of its own plans.
-    pub fn has_planner(&self) -> bool {
-        self.has_planner
     }
 
     /// Whether this agent tells its cost, or has a price by which it can be known.

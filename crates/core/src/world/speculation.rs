@@ -143,7 +143,8 @@ impl Speculation {
             && staged.is_none_or(|staged| staged.line != self.line)
     }
 
-    fn is_of(&self, graph: &Graph, intent: &Intent) -> bool {
+    /// Whether an attempt is of a context in it.
+    pub(crate) fn is_of(&self, graph: &Graph, intent: &Intent) -> bool {
         let context = graph.ix(&intent.atom).map(|x| self.active.context(x));
         context == Some(Some(&intent.context))
     }

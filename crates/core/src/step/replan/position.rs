@@ -80,11 +80,6 @@ pub(super) fn all(transaction: &Transaction, failed: &[Ix]) -> Vec<Place> {
 }
 
 impl Place {
-    /// Whether it is under the id of what failed, so that it is live under the selection in force.
-    pub(super) fn is_of_failed(self) -> bool {
-        matches!(self, Self::Atom(_) | Self::Round(_))
-    }
-
     /// The changes that it allows, the one with the largest grant first.
     pub(super) fn proposals(self, transaction: &Transaction, because: &str) -> Vec<Proposal> {
         if let Self::Round(x) = self {

@@ -10,10 +10,10 @@ use crate::{
         active::{self, Selection},
     },
     id::{AtomId, AttemptId, CommitId, TreeId},
-    law::distance::{self, SeenBefore},
+    law::distance,
     search::ranking,
     state::{
-        Check, Intent, PlanningStep, RunStatus, Task, Try, check::Thousandths, law::LawRecord,
+        Check, Intent, PlanningStep, RunStatus, Task, Try, check::Thousandths, encode::ChangeSet,
     },
     verdict::{Basis, CheckProgress, Evaluator},
     world::{
@@ -64,18 +64,26 @@ impl Transaction {
     /// The open tasks whose status must be checked, in their order: all of them after the selection changed, else few.
     pub(crate) fn dirty_tasks(&self, all: bool) -> Vec<(Ix, &Task)> {
         if all {
-            let open = self.graph.paired(&self.state.atoms);
-            return open.filter_map(|(x, atom)| Some((x, atom.task()?))).collect();
+            return self.open_tasks().collect();
         }
         let ids = self.dirty_tasks.union(&self.touched.atoms);
         ids.filter_map(|id| Some((self.graph.ix(id)?, self.task_of(id)?))).collect()
     }
 
-    /// The open tasks that are live.
-    pub(crate) fn live_tasks(&self) -> impl Iterator<Item = (Ix, &Task)> {
+    /// All open tasks.
+    pub(crate) fn open_tasks(&self) -> impl Iterator<Item = (Ix, &Task)> {
         let open = self.graph.paired(&self.state.atoms);
-        let live = open.filter(|(x, _)| self.active.is_live(*x));
-        live.filter_map(|(x, atom)| Some((x, atom.task()?)))
+        open.filter_map(|(x, atom)| Some((x, atom.task()?)))
+    }
+
+    /// Those that are live.
+    pub(crate) fn live_tasks(&self) -> impl Iterator<Item = (Ix, &Task)> {
+        self.open_tasks().filter(|(x, _)| self.active.is_live(*x))
+    }
+
+    /// The try that an attempt is of.
+    pub(crate) fn try_of(&self, intent: &Intent) -> Option<&Try> {
+        self.task_of(&intent.atom)?.tried(&intent.context)
     }
 
     /// Whether the task has failed in the context in force.
@@ -145,10 +153,6 @@ impl Transaction {
         self.state.run.in_flight.iter().filter(move |intent| intent.atom == *atom)
     }
 
-    pub(crate) fn ix(&self, id: &AtomId) -> Option<Ix> {
-        self.graph.ix(id)
-    }
-
     pub(crate) fn is_shared(&self) -> bool {
         self.state.objective.constraints.workspace() == crate::state::Workspace::Shared
     }
@@ -181,13 +185,7 @@ impl Transaction {
 
     /// Whether there is anything to commit.
     pub(crate) fn is_dirty(&self) -> bool {
-        let touched = &self.touched;
-        touched.objective
-            || touched.control
-            || touched.run
-            || touched.lists_replaced
-            || !touched.atoms.is_empty()
-            || !touched.bindings.is_empty()
+        self.touched != ChangeSet::default()
     }
 
     /// The serial that the tree had before this step. A measurement from before a step that no commit holds yet says
@@ -239,10 +237,7 @@ impl Transaction {
 
     /// How far the tree that is looked at is from a check.
     pub(crate) fn distance(&self, check: &Check, basis: &Basis) -> Thousandths {
-        let (known, none) = (self.state.run.law.as_ref(), LawRecord::default());
-        let law = known.unwrap_or(&none);
-        let before = SeenBefore { law, pass: self.state.run.pass };
-        Thousandths(distance::distance(self.evaluator(basis), check, before))
+        Thousandths(distance::distance(self.evaluator(basis), check, &self.state.run))
     }
 
     /// Judges by the evidence that the cache holds for `basis`.
