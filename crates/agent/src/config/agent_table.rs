@@ -69,10 +69,6 @@ impl ResolvedAgent {
         }
     }
 
-    pub fn program(&self) -> &str {
-        self.transport.program()
-    }
-
     /// The files of a project that it reads by itself.
     pub fn reads(&self) -> &[String] {
         self.preset.map_or(&[], |preset| &preset.reads)
@@ -101,7 +97,7 @@ impl ResolvedAgent {
                 format!("{}, by {}", self.name, preset.title)
             }
             (Transport::Headless(_) | Transport::Acp(_), None) => {
-                format!("{}, by `{}`", self.name, self.program())
+                format!("{}, by `{}`", self.name, self.transport.program())
             }
         }
     }
@@ -241,10 +237,9 @@ impl Headless {
         self.with(access, self.session.iter().flatten().map(|arg| arg.replace(SESSION, session)))
     }
 
-    /// Program and arguments that go on with a session; `None` if it cannot.
-    pub fn go_on(&self, access: Access, session: &str) -> Option<Vec<String>> {
-        let resume = self.resume.iter().map(|arg| arg.replace(SESSION, session));
-        (!self.resume.is_empty()).then(|| self.with(access, resume))
+    /// Program and arguments that go on with a session, if it can.
+    pub fn go_on(&self, access: Access, session: &str) -> Vec<String> {
+        self.with(access, self.resume.iter().map(|arg| arg.replace(SESSION, session)))
     }
 
     fn with(&self, access: Access, middle: impl Iterator<Item = String>) -> Vec<String> {
@@ -347,13 +342,6 @@ impl VersionCheck {
 
 fn numbers(version: &str) -> Option<Vec<u64>> {
     version.split('.').map(|part| part.parse().ok()).collect()
-}
-
-impl Preset {
-    /// The program that a person has on PATH.
-    pub fn program(&self) -> &str {
-        self.transport.program()
-    }
 }
 
 #[derive(Deserialize)]
