@@ -125,7 +125,7 @@ pub(crate) const STREAM_BYTES_MAX: usize = 8 << 20;
 pub struct ModelError {
     pub kind: ModelFault,
     pub words: String,
-    /// In it `agents.NAME` stands for the agent.
+    /// In it `agents.NAME` means the agent.
     hint: String,
 }
 

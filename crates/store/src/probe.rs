@@ -28,7 +28,7 @@ impl Mode {
         self != Self::Full
     }
 
-    /// Its name, and the consequence for whoever edits the state file by hand.
+    /// Its name, and the consequence for a person who edits the state file.
     pub fn words(self) -> [&'static str; 2] {
         match self {
             Self::Full => ["full", "no save is lost, whenever and however an editor makes it"],

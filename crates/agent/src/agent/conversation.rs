@@ -106,16 +106,12 @@ pub(super) async fn made(
             Some(_) => repairs.next(heard),
             None => None,
         };
-        match (words, again) {
-            (Some(words), Some(session)) => {
-                turn = Turn { words, resume: Some(session) };
-            }
-            _ => {
-                let mut outcome = outcome(attempt, heard, talked.is_timed_out, since);
-                outcome.agent_end = outcome.agent_end.map(|end| with_mend(end, hired));
-                return Ok(Some(outcome));
-            }
-        }
+        let (Some(words), Some(session)) = (words, again) else {
+            let mut outcome = outcome(attempt, heard, talked.is_timed_out, since);
+            outcome.agent_end = outcome.agent_end.map(|end| with_mend(end, hired));
+            return Ok(Some(outcome));
+        };
+        turn = Turn { words, resume: Some(session) };
     }
 }
 

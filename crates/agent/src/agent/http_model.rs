@@ -202,7 +202,7 @@ fn question(attempt: &AttemptJob<'_>) -> String {
     text
 }
 
-/// A cut answer is told with the setting that is to be raised.
+/// A cut answer names the setting that is to be raised.
 fn end_of(answer: &ModelAnswer, name: &AgentName, provider: &Provider) -> AgentEnd {
     match &answer.stop {
         AnswerStop::Done => AgentEnd::Done,

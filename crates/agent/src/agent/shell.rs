@@ -91,15 +91,12 @@ fn printed(stdout: &WholeOutput, is_answer: bool) -> String {
     if is_answer { answer::last_object(&text) } else { text.into_owned() }
 }
 
-/// How a command ended; if nothing could be started, there is no more to it.
-type CommandOutcome = (CommandEnd, Option<JobResult>);
-
-/// Runs a command to its end; `None` if it was cancelled.
+/// Runs a command to its end; `None` if it was cancelled. If nothing could be started, there is no result.
 async fn run(
     attempt: &AttemptJob<'_>,
     job: Job,
     cancel: &CancellationToken,
-) -> Result<Option<CommandOutcome>, AgentError> {
+) -> Result<Option<(CommandEnd, Option<JobResult>)>, AgentError> {
     // Without that file a sweep still finds the job by its mark.
     let note = |started: &JobRecord| drop(attempt.context.note_started(started));
     let run = || attempt.context.programs.run(&job, cancel, Box::new(note));

@@ -60,11 +60,9 @@ impl ResolvedAgent {
 
     /// The variable that its key is read from.
     pub(crate) fn key_variable(&self) -> Option<&str> {
-        match &self.transport {
-            Transport::Model(provider) => match &provider.key {
-                Some(KeySource::Env(name)) => Some(name),
-                _ => None,
-            },
+        let Transport::Model(provider) = &self.transport else { return None };
+        match &provider.key {
+            Some(KeySource::Env(name)) => Some(name),
             _ => None,
         }
     }
