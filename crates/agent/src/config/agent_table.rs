@@ -342,6 +342,13 @@ fn numbers(version: &str) -> Option<Vec<u64>> {
     version.split('.').map(|part| part.parse().ok()).collect()
 }
 
+impl Preset {
+    /// The program that a person has on PATH.
+    pub fn program(&self) -> &str {
+        self.transport.program()
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct PresetFile {

@@ -286,10 +286,7 @@ fn each_preset_is_whole_and_no_mode_lets_a_model_give_leave() {
     for preset in agent_table::presets() {
         let name = &preset.name;
         assert!(AgentName::is_valid(name), "{name}");
-        assert!(
-            !preset.transport.program().is_empty() && preset.transport.program() != "npx",
-            "{name}"
-        );
+        assert!(!preset.program().is_empty() && preset.program() != "npx", "{name}");
         assert!(!preset.version.argv.is_empty(), "{name}");
         assert!(!preset.install.is_empty() && !preset.log_in.is_empty(), "{name}");
         assert!(!preset.variables.is_empty(), "{name}");

@@ -203,8 +203,8 @@ impl AgentLook<'_> {
             return failure;
         };
         let [one, other] = lines_for(first);
-        let names: Vec<&str> = here.iter().map(|preset| preset.transport.program()).collect();
-        let (names, worker) = (names.join(", "), first.transport.program());
+        let names: Vec<&str> = here.iter().map(|preset| preset.program()).collect();
+        let (names, worker) = (names.join(", "), first.program());
         let lines = vec![
             format!("installed here: {names}; this makes `{worker}` the worker:"),
             format!("  {one}"),
@@ -244,9 +244,8 @@ pub(crate) fn not_set(variable: &str) -> String {
 
 /// The known programs that are installed.
 pub fn installed(path: &OsStr) -> Vec<&'static Preset> {
-    let is_there = |preset: &&Preset| {
-        matches!(find_program(preset.transport.program(), path), ProgramLook::Found(_))
-    };
+    let is_there =
+        |preset: &&Preset| matches!(find_program(preset.program(), path), ProgramLook::Found(_));
     presets().iter().filter(is_there).collect()
 }
 
@@ -299,7 +298,7 @@ fn missing(agent: &ResolvedAgent, program: &str) -> Failure {
 }
 
 fn old(agent: &ResolvedAgent, preset: &Preset, what: &str) -> Failure {
-    let (program, min) = (preset.transport.program(), &preset.version.min);
+    let (program, min) = (preset.program(), &preset.version.min);
     let message = format!("`{program}` of the agent `{}` {what}; {min} is needed", agent.name);
     Failure::new("E-AGENT-MISSING", exit::UNAVAILABLE, message, preset.install.clone())
 }

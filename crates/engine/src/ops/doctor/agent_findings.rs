@@ -180,9 +180,7 @@ impl AgentFinding<'_> {
             }
             (ProgramLook::Found(found), Some(preset)) => self.of_preset(preset, &found),
             (ProgramLook::Found(_) | ProgramLook::Unknown, None) => self.ok(format!("`{program}`")),
-            (ProgramLook::Unknown, Some(preset)) => {
-                self.ok(format!("`{}`", preset.transport.program()))
-            }
+            (ProgramLook::Unknown, Some(preset)) => self.ok(format!("`{}`", preset.program())),
         }
     }
 
@@ -190,7 +188,7 @@ impl AgentFinding<'_> {
         let version = match self.look.version(&self.agent, preset, program) {
             Ok(version) if preset.version.is_met_by(&version) => version,
             Ok(version) => {
-                let (program, min) = (preset.transport.program(), &preset.version.min);
+                let (program, min) = (preset.program(), &preset.version.min);
                 let found = format!("`{program}` is {version}, and {min} is needed");
                 return self.unusable(found, preset.install.clone());
             }
@@ -206,8 +204,7 @@ impl AgentFinding<'_> {
     }
 
     fn logged_out(&self, preset: &Preset, version: &str) -> Finding {
-        let found =
-            format!("`{}` is {version}, and you are not logged in", preset.transport.program());
+        let found = format!("`{}` is {version}, and you are not logged in", preset.program());
         let withheld = &self.look.environment.withheld;
         let is_withheld =
             |name: &&String| withheld.contains(name) && !self.agent.env.contains(name);
