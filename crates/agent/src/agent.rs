@@ -43,7 +43,7 @@ use crate::{
     },
     model::Asker,
 };
-use descent_process::{Capture, Job, Programs, SpawnError, environment::Environment};
+use descent_process::{Capture, Job, Programs, Reach, SpawnError, environment::Environment};
 use descent_store::evidence::EvidenceKeeper;
 use descent_system::{
     failure::{Failure, exit, lack_of},
@@ -58,7 +58,7 @@ pub use answer::{
 pub use directory::{SessionRecord, finished, record, session};
 pub use usage::{LiveUsage, keep_usage, kept_usage, told_so_far};
 
-use directory::{BINDINGS, Inputs, PROMPT, SCHEMA};
+use directory::{BINDINGS, OUT, PROMPT, RESULT, SCHEMA};
 
 /// Maximum of bytes of an output's head and tail in an outcome.
 const EXCERPT_BYTES_MAX: usize = 2048;
@@ -97,7 +97,6 @@ pub struct JobContext<'a> {
 }
 
 /// One try of one atom, or a question that is none.
-#[derive(Debug)]
 pub struct AttemptJob<'a> {
     pub context: JobContext<'a>,
     /// The text of the prompt.
@@ -264,7 +263,7 @@ pub enum Begun {
     Cancelled,
     /// `setup` failed.
     Failed(Box<Outcome>),
-    Ready(Inputs),
+    Ready,
 }
 
 /// Writes the inputs of an attempt, and runs its `setup`.
@@ -272,12 +271,12 @@ pub async fn begin(
     attempt: &AttemptJob<'_>,
     cancel: &CancellationToken,
 ) -> Result<Begun, AgentError> {
-    let inputs = Inputs::write(attempt)?;
+    attempt.write_inputs()?;
     match &attempt.setup {
         Some(setup) if !attempt.context.maker.is_model() => {
-            shell::set_up(attempt, inputs, setup, cancel).await
+            shell::set_up(attempt, setup, cancel).await
         }
-        _ => Ok(Begun::Ready(inputs)),
+        _ => Ok(Begun::Ready),
     }
 }
 
@@ -289,21 +288,20 @@ pub async fn make(
     match begin(&attempt, cancel).await? {
         Begun::Cancelled => Ok(None),
         Begun::Failed(failed) => Ok(Some(*failed)),
-        Begun::Ready(inputs) => finish(attempt, inputs, cancel).await,
+        Begun::Ready => finish(attempt, cancel).await,
     }
 }
 
 /// The same for an attempt that has begun.
 pub async fn finish(
     attempt: AttemptJob<'_>,
-    inputs: Inputs,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
     let cwd = &attempt.context.cwd;
     let hired = match &attempt.context.maker {
         Maker::Action { command, env } => {
             let command = env.command_in(command, cwd);
-            return shell::made(&attempt, &inputs, command, env, cancel).await;
+            return shell::made(&attempt, command, env, cancel).await;
         }
         Maker::Agent(hired) => hired,
     };
@@ -312,37 +310,29 @@ pub async fn finish(
         Transport::Shell(command) => {
             match missing_program_in(cwd, command, &hired.env.path_in(cwd)) {
                 Some(program) => Ok(Some(shell::missing(cwd, &program, None))),
-                None => shell::made(&attempt, &inputs, command.clone(), &hired.env, cancel).await,
+                None => shell::made(&attempt, command.clone(), &hired.env, cancel).await,
             }
         }
         Transport::Headless(_) | Transport::Acp(_) => {
-            conversation::made(&attempt, &inputs, hired, cancel).await
+            conversation::made(&attempt, hired, cancel).await
         }
-        Transport::Model(provider) => {
-            http_model::made(&attempt, &inputs, hired, provider, cancel).await
-        }
+        Transport::Model(provider) => http_model::made(&attempt, hired, provider, cancel).await,
     }
 }
 
 /// A job of an attempt, in its workspace.
-fn job(
-    attempt: &AttemptJob<'_>,
-    inputs: &Inputs,
-    command: String,
-    env: &Environment,
-    log: &str,
-) -> Job {
+fn job(attempt: &AttemptJob<'_>, command: String, env: &Environment, log: &str) -> Job {
     let context = &attempt.context;
     Job {
         command,
         cwd: context.cwd.clone(),
-        env: environment(attempt, inputs, env),
+        env: environment(attempt, env),
         timeout: context.timeout,
         mark: context.mark.clone(),
         input: None,
         whole_stdout_bytes_max: 0,
         log: Some(context.dir.join(log)),
-        reach: inputs.reach(),
+        reach: Reach::Fenced { out: Some(context.beside(OUT)) },
     }
 }
 
@@ -357,22 +347,18 @@ fn not_started(error: SpawnError) -> Result<CommandEnd, AgentError> {
 }
 
 /// The whole environment of a program of an attempt.
-fn environment(
-    attempt: &AttemptJob<'_>,
-    inputs: &Inputs,
-    env: &Environment,
-) -> Vec<(OsString, OsString)> {
-    let mut vars = env.vars_in(&attempt.context.cwd);
-    let intent = attempt.context.intent;
+fn environment(attempt: &AttemptJob<'_>, env: &Environment) -> Vec<(OsString, OsString)> {
+    let context = &attempt.context;
+    let (intent, mut vars) = (context.intent, env.vars_in(&context.cwd));
     vars.push(("DESCENT_ROLE".into(), intent.role.word().into()));
     let question = attempt.question.as_ref().and_then(|form| form.duty.question);
     vars.extend(question.map(|one| ("DESCENT_QUESTION".into(), one.word().into())));
     let ours: [(&str, OsString); 5] = [
         ("DESCENT_ATOM", intent.atom.as_str().into()),
         ("DESCENT_ATTEMPT", intent.n.to_string().into()),
-        ("DESCENT_BINDINGS", inputs.beside(BINDINGS).into()),
-        ("DESCENT_RESULT", inputs.result().into()),
-        ("DESCENT_PROMPT", inputs.beside(PROMPT).into()),
+        ("DESCENT_BINDINGS", context.beside(BINDINGS).into()),
+        ("DESCENT_RESULT", context.beside(RESULT).into()),
+        ("DESCENT_PROMPT", context.beside(PROMPT).into()),
     ];
     let is_given = |name: &str| match intent.role {
         _ if question.is_some() => name == "DESCENT_PROMPT",
@@ -383,13 +369,13 @@ fn environment(
     let ours = ours.into_iter().filter(|(name, _)| is_given(name));
     vars.extend(ours.map(|(name, value)| (name.into(), value)));
     if attempt.question.is_some() {
-        vars.push(("DESCENT_SCHEMA".into(), inputs.beside(SCHEMA).into()));
+        vars.push(("DESCENT_SCHEMA".into(), context.beside(SCHEMA).into()));
     }
     if attempt.files.iter().any(|file| file.name == DIRECTIVE_FILE) {
-        vars.push(("DESCENT_DIRECTIVE".into(), inputs.beside(DIRECTIVE_FILE).into()));
+        vars.push(("DESCENT_DIRECTIVE".into(), context.beside(DIRECTIVE_FILE).into()));
     }
     // Keeps a git in an attempt's own directory, which is below the project, from finding the person's repository (git(1)).
-    let above = attempt.context.dir.parent().and_then(Path::parent);
+    let above = context.dir.parent().and_then(Path::parent);
     let above = above.and_then(|above| std::path::absolute(above).ok());
     vars.extend(above.map(|above| ("GIT_CEILING_DIRECTORIES".into(), above.into())));
     let budget = attempt.budget.as_ref();

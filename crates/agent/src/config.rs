@@ -145,9 +145,6 @@ pub fn load(project: &Path) -> Result<Config, ConfigError> {
 }
 
 /// A configuration of the text of a project's file.
-///
-/// # Errors
-/// If the text has a fault.
 pub fn of_text(text: &str) -> Result<ConfigLayer, ConfigError> {
     parse(Path::new(FILE_NAME), text)
 }

@@ -87,9 +87,9 @@ pub struct TokenCounts {
 /// Follows a question while it is asked.
 pub trait AskObserver: std::fmt::Debug + Send + Sync {
     /// The tokens of this try so far. Each try has a number of its own.
-    fn used(&self, number: u32, tokens: &TokenCounts);
+    fn used(&self, _number: u32, _tokens: &TokenCounts) {}
     /// It waits so long, for this reason.
-    fn waits(&self, length: Duration, why: &str);
+    fn waits(&self, _length: Duration, _why: &str) {}
 }
 
 /// The circumstances of a question.
@@ -109,10 +109,7 @@ pub struct AskContext<'a> {
 #[derive(Debug)]
 pub struct NoObserver;
 
-impl AskObserver for NoObserver {
-    fn used(&self, _: u32, _: &TokenCounts) {}
-    fn waits(&self, _: Duration, _: &str) {}
-}
+impl AskObserver for NoObserver {}
 
 /// The name that replaces a key in the words of a server.
 const HIDDEN_KEY: &str = "key";
@@ -128,7 +125,7 @@ pub(crate) const STREAM_BYTES_MAX: usize = 8 << 20;
 pub struct ModelError {
     pub kind: ModelFault,
     pub words: String,
-    /// In it `agents.NAME` stands for the agent.
+    /// In it `agents.NAME` means the agent.
     hint: String,
 }
 

@@ -44,11 +44,13 @@ pub(crate) fn read(
 ) -> Result<FrontMatter, Vec<Fault>> {
     let (mut body, mut warnings) = (0..0, Vec::new());
     let parsed = doc::parse_bytes_as(bytes, &Limits::default(), |text, limits| {
-        let parts = match split(text) {
+        let parts = match split(text, report) {
             Ok(parts) => parts,
             Err(faults) => return Parsed { node: None, faults },
         };
-        say_what_was_split(text, &parts, report);
+        if text[parts.front.clone()].contains("\r\n") {
+            mended_at(0, "lines end with CR LF, read as line ends", report);
+        }
         let mended = mend(text, &parts.front, report);
         body = parts.body;
         let parsed = (host.yaml)(&mended.text, parts.front.start, limits, &mut warnings);
@@ -65,14 +67,15 @@ pub(crate) fn read(
 struct Parts {
     front: Range<usize>,
     body: Range<usize>,
-    has_mark: bool,
-    is_closed: bool,
 }
 
 /// A fence is a line of three dashes at the left; the first one after the beginning closes.
-fn split(text: &str) -> Result<Parts, Vec<Fault>> {
-    let has_mark = text.starts_with('\u{feff}');
-    let mut at = if has_mark { '\u{feff}'.len_utf8() } else { 0 };
+fn split(text: &str, report: &mut Report) -> Result<Parts, Vec<Fault>> {
+    let mut at = 0;
+    if text.starts_with('\u{feff}') {
+        at = '\u{feff}'.len_utf8();
+        mended_at(0, "a byte order mark, passed over", report);
+    }
     let mut lines = text[at..].split_inclusive('\n');
     let first = lines.by_ref().find(|line| {
         let is_blank = line.trim().is_empty();
@@ -90,12 +93,7 @@ fn split(text: &str) -> Result<Parts, Vec<Fault>> {
         match line.trim_end() {
             HEADING => headings.push(at),
             FENCE if headings.is_empty() => {
-                return Ok(Parts {
-                    front: start..at,
-                    body: at + line.len()..text.len(),
-                    has_mark,
-                    is_closed: true,
-                });
+                return Ok(Parts { front: start..at, body: at + line.len()..text.len() });
             }
             _ => {}
         }
@@ -107,7 +105,9 @@ fn split(text: &str) -> Result<Parts, Vec<Fault>> {
         let hint = "write `---` where the YAML ends";
         return Err(fault("unclosed", end..end, message, hint));
     };
-    Ok(Parts { front: start..*heading, body: *heading..text.len(), has_mark, is_closed: false })
+    let what = "the closing `---` is missing: the front matter ends above `# Original Prompt`";
+    mended_at(*heading, what, report);
+    Ok(Parts { front: start..*heading, body: *heading..text.len() })
 }
 
 fn fault(rule: &'static str, at: Range<usize>, message: &str, hint: &str) -> Vec<Fault> {
@@ -120,18 +120,8 @@ fn fault(rule: &'static str, at: Range<usize>, message: &str, hint: &str) -> Vec
     }])
 }
 
-fn say_what_was_split(text: &str, parts: &Parts, report: &mut Report) {
-    let mut mended = |at: usize, what: &str| report.add(Fate::Mended, "", Span::new(at, at), what);
-    if parts.has_mark {
-        mended(0, "a byte order mark, passed over");
-    }
-    if text[parts.front.clone()].contains("\r\n") {
-        mended(0, "lines end with CR LF, read as line ends");
-    }
-    if !parts.is_closed {
-        let what = "the closing `---` is missing: the front matter ends above `# Original Prompt`";
-        mended(parts.front.end, what);
-    }
+fn mended_at(at: usize, what: &str, report: &mut Report) {
+    report.add(Fate::Mended, "", Span::new(at, at), what);
 }
 
 /// The text up to the end of the front matter with bare quotes escaped.
@@ -274,7 +264,7 @@ mod tests {
 
     #[test]
     fn the_first_fence_closes_and_a_heading_closes_where_there_is_none() {
-        let body = |text: &str| match split(text) {
+        let body = |text: &str| match split(text, &mut Report::default()) {
             Ok(parts) => text[parts.body].to_owned(),
             Err(faults) => faults[0].rule.to_owned(),
         };

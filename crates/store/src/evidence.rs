@@ -120,7 +120,13 @@ impl EvidenceStore {
     /// Removes the remains of interrupted writes, and whatever exceeds the limit.
     pub fn tidy(&self, named: &BTreeSet<Digest>) {
         let _held = self.lock();
-        remove_halves(&self.dir);
+        let is_half = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default();
+            name.to_string_lossy().starts_with(files::HALF)
+        };
+        for half in files::entries(&self.dir).into_iter().filter(is_half) {
+            let _ = files::remove_file(&half);
+        }
         self.make_room(|| named.clone());
     }
 
@@ -219,14 +225,4 @@ fn lying(dir: &Path) -> Vec<StoredFile> {
         Some(StoredFile { path, digest: Digest::new(digest), changed, bytes })
     });
     lying.collect()
-}
-
-fn remove_halves(dir: &Path) {
-    let is_half = |path: &PathBuf| {
-        let name = path.file_name().unwrap_or_default();
-        name.to_string_lossy().starts_with(files::HALF)
-    };
-    for half in files::entries(dir).into_iter().filter(is_half) {
-        let _ = files::remove_file(&half);
-    }
 }

@@ -58,7 +58,7 @@ pub(super) struct Journal {
     is_broken: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct OpenSegment {
     segment: PathBuf,
     /// The length after our last write. Another length means that another process wrote, or damaged
@@ -203,7 +203,7 @@ impl Journal {
                 let segment = segments::next(&self.dir)?;
                 prune(&self.dir, SEGMENTS_MAX, BYTES_MAX)?;
                 let last = before.and_then(|before| before.last);
-                Ok(OpenSegment::new(segment, wholes_due, last))
+                Ok(OpenSegment { segment, wholes_due, last, ..OpenSegment::default() })
             }
         }
     }
@@ -260,20 +260,6 @@ impl Journal {
 }
 
 impl OpenSegment {
-    fn new(segment: PathBuf, wholes_due: u32, last: Option<Patch>) -> Self {
-        Self {
-            segment,
-            len: 0,
-            lines: 0,
-            wholes_due,
-            patches_len: 0,
-            whole_len: 0,
-            lineage: String::new(),
-            serial: 0,
-            last,
-        }
-    }
-
     fn is_as_left(&self) -> bool {
         segments::len(&self.segment) == Some(self.len)
     }

@@ -147,9 +147,6 @@ impl StatePlace {
     }
 
     /// Makes the directory of the sidecars, hidden from git.
-    ///
-    /// # Errors
-    /// Refusals of the system.
     pub fn make(&self) -> std::io::Result<()> {
         files::make_dir_durably(self.own())?;
         disk::ignore_all(self.own())?;
@@ -157,9 +154,6 @@ impl StatePlace {
     }
 
     /// Removes it again if nothing else is in it.
-    ///
-    /// # Errors
-    /// Refusals of the system.
     pub fn unmake(&self) -> std::io::Result<()> {
         if self.own() != self.dir {
             files::remove_empty(&self.dir)?;

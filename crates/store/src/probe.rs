@@ -28,7 +28,7 @@ impl Mode {
         self != Self::Full
     }
 
-    /// Its name, and the consequence for whoever edits the state file by hand.
+    /// Its name, and the consequence for a person who edits the state file.
     pub fn words(self) -> [&'static str; 2] {
         match self {
             Self::Full => ["full", "no save is lost, whenever and however an editor makes it"],
@@ -98,7 +98,9 @@ pub struct Probe {
 
 pub fn probe(dir: &Path) -> io::Result<Probe> {
     let trial = tempfile::Builder::new().prefix(".descent-doctor-").tempdir_in(dir)?;
-    Ok(Probe { durable: durable(&trial), mode: commit_mode(&trial), lock: lock(&trial) })
+    let [one, other] = ["this", "that"].map(|name| trial.path().join(name));
+    let mode = try_in(&RealDisk::in_dir(trial.path()), &one, &other);
+    Ok(Probe { durable: durable(&trial), mode, lock: lock(&trial) })
 }
 
 fn made(trial: &TempDir, name: &str) -> io::Result<File> {
@@ -112,11 +114,6 @@ fn durable(trial: &TempDir) -> io::Result<()> {
     file.sync_all()?;
     files::move_to(&trial.path().join("one"), &trial.path().join("two"))?;
     files::sync_dir(trial.path())
-}
-
-fn commit_mode(trial: &TempDir) -> io::Result<Mode> {
-    let [one, other] = ["this", "that"].map(|name| trial.path().join(name));
-    try_in(&RealDisk::in_dir(trial.path()), &one, &other)
 }
 
 /// Tries that one holder excludes another.

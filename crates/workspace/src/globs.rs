@@ -249,9 +249,9 @@ fn name_of(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Up to this size nobody is asked (contract §4).
-const FILES_MAX: u64 = 50_000;
-const BYTES_MAX: u64 = 2 << 30;
+/// Up to so many files and bytes nobody is asked (contract §4); beyond that it is said in words.
+const MOST: [(u64, &str); 2] =
+    [(50_000, "more than 50,000 files"), (2 << 30, "more than 2 GB of files")];
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Size {
@@ -269,7 +269,8 @@ pub fn size_of(project: &Path, constraints: &Constraints) -> Result<Size> {
     let mut left_out = read_links(&constraints.link)?;
     left_out.extend([".descent", ".git"].map(PathBuf::from));
     fs::read_dir(project).map_err(WorkspaceError::io(project))?;
-    let mut seen = SizeCount::default();
+    // Files and bytes: in total, and by the first part of the path.
+    let (mut all, mut parts) = ([0_u64; 2], BTreeMap::<OsString, [u64; 2]>::new());
     let mut dirs = vec![PathBuf::new()];
     while let Some(dir) = dirs.pop() {
         for entry in fs::read_dir(project.join(&dir)).into_iter().flatten().flatten() {
@@ -281,46 +282,17 @@ pub fn size_of(project: &Path, constraints: &Constraints) -> Result<Size> {
             if meta.is_dir() && entry.path().join(".git").symlink_metadata().is_err() {
                 dirs.push(path);
             } else if meta.is_file() {
-                seen.add(&path, meta.len());
+                let first = path.iter().next().unwrap_or_default().to_owned();
+                for sum in [&mut all, parts.entry(first).or_default()] {
+                    *sum = [sum[0] + 1, sum[1].saturating_add(meta.len())];
+                }
             }
-            if let Some(what) = seen.is_beyond() {
-                let largest = seen.largest(what);
-                return Ok(Size::Large { what, largest });
+            if let Some(n) = (0..MOST.len()).find(|n| all[*n] > MOST[*n].0) {
+                let largest = parts.iter().max_by_key(|(_, part)| part[n]);
+                let largest = largest.map(|(name, _)| name.into()).unwrap_or_default();
+                return Ok(Size::Large { what: MOST[n].1, largest });
             }
         }
     }
     Ok(Size::Usual)
-}
-
-const MANY_FILES: &str = "more than 50,000 files";
-const MANY_BYTES: &str = "more than 2 GB of files";
-
-/// Files and bytes: in total, and by the first part of the path.
-#[derive(Default)]
-struct SizeCount {
-    files: u64,
-    bytes: u64,
-    parts: BTreeMap<OsString, (u64, u64)>,
-}
-
-impl SizeCount {
-    fn add(&mut self, path: &Path, bytes: u64) {
-        self.files += 1;
-        self.bytes = self.bytes.saturating_add(bytes);
-        let part = self.parts.entry(path.iter().next().unwrap_or_default().to_owned()).or_default();
-        *part = (part.0 + 1, part.1.saturating_add(bytes));
-    }
-
-    fn is_beyond(&self) -> Option<&'static str> {
-        if self.files > FILES_MAX {
-            return Some(MANY_FILES);
-        }
-        (self.bytes > BYTES_MAX).then_some(MANY_BYTES)
-    }
-
-    fn largest(&self, what: &str) -> PathBuf {
-        let size = |(files, bytes): (u64, u64)| if what == MANY_FILES { files } else { bytes };
-        let largest = self.parts.iter().max_by_key(|(_, part)| size(**part));
-        largest.map(|(name, _)| name.into()).unwrap_or_default()
-    }
 }

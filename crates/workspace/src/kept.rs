@@ -46,10 +46,8 @@ pub(super) fn matching(
 /// Moves `paths` of one tree to the same places in another; existing files there are replaced.
 pub(super) fn put_aside(root: &Path, aside: &Path, paths: &[PathBuf]) -> Result<()> {
     for path in paths {
-        let to = aside.join(path);
-        remove(&to)?;
-        make_parent(&to)?;
-        fs::rename(root.join(path), &to).map_err(WorkspaceError::io(to))?;
+        remove(&aside.join(path))?;
+        put_back(root, aside, path)?;
     }
     Ok(())
 }

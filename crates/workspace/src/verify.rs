@@ -144,12 +144,7 @@ impl MeasureContext<'_> {
         stop.cancel();
         Some(match looked {
             Err(why) => unmeasured(why),
-            Ok(seen) => Measurement {
-                what: MeasurementKind::Files { found: seen.found, fits: seen.fits },
-                duration_ms: watch.lap_ms(),
-                excerpt: seen.excerpt,
-                whole: None,
-            },
+            Ok(seen) => Measurement { duration_ms: watch.lap_ms(), ..seen },
         })
     }
 }

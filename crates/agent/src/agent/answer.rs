@@ -4,7 +4,7 @@
 //! Invariant: reading is bounded, whatever the text holds. An object is taken whole or not at all. At most [`TURNS_MAX`]
 //! more turns an attempt, however often its process is started. Not here: what an answer means (the core).
 
-use std::{fmt, sync::Arc, time::Duration};
+use std::{sync::Arc, time::Duration};
 
 use descent_core::{
     answer_forms,
@@ -212,15 +212,6 @@ pub struct QuestionForm {
     pub schema: String,
     /// Says how an object is wrong, in words that its author can mend it by.
     pub fault: ObjectJudge,
-}
-
-impl fmt::Debug for QuestionForm {
-    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        out.debug_struct("QuestionForm")
-            .field("duty", &self.duty.text())
-            .field("schema", &self.schema)
-            .finish_non_exhaustive()
-    }
 }
 
 impl QuestionForm {

@@ -16,7 +16,7 @@ use super::{
     answer,
     answer::Repairs,
     completed,
-    directory::{Inputs, SessionRecord},
+    directory::{RESULT, SessionRecord},
     headless::{ClaudeStreamJson, CodexExecJson, EventDialect, HeadlessTalk, PlainText},
     heard::{EarlierUsage, Heard, HeardSoFar},
     job, not_started, report, shell,
@@ -48,16 +48,15 @@ struct Turn {
 /// Talks with an agent until it has an answer or cannot have one; `None` if it was cancelled.
 pub(super) async fn made(
     attempt: &AttemptJob<'_>,
-    inputs: &Inputs,
-    agent: &HiredAgent,
+    hired: &HiredAgent,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
-    if let Some(missing) = agent.missing(&attempt.context.cwd) {
+    if let Some(missing) = hired.missing(&attempt.context.cwd) {
         return Ok(Some(missing));
     }
     let since = Timer::start();
     let log = attempt.context.dir.join("output.log");
-    let mut turn = first_turn(attempt, agent);
+    let mut turn = first_turn(attempt, hired);
     let mut is_going_on = turn.resume.is_some();
     let mut paused = Duration::ZERO;
     let earlier = if is_going_on {
@@ -68,14 +67,14 @@ pub(super) async fn made(
     let heard = Heard::new(&log, earlier)
         .map_err(|source| AgentError::Unwritable { path: log.clone(), source })?;
     attempt.usage.follow(&heard);
-    let name = agent.agent.name.as_str();
-    let record = SessionRecord::new(attempt.context.intent, agent.slot, name, "");
+    let name = hired.agent.name.as_str();
+    let record = SessionRecord::new(attempt.context.intent, hired.slot, name, "");
     heard.with(|heard| heard.record = Some((record, attempt.context.dir.clone())));
-    let result = inputs.result();
+    let result = attempt.context.beside(RESULT);
     let mut repairs = Repairs::new(attempt, move || result.exists());
     loop {
         let heard = &heard;
-        let started = Started { attempt, inputs, agent, heard, cancel, since, paused };
+        let started = Started { attempt, hired, heard, cancel, since, paused };
         let talked = match started.talk(turn, &mut repairs).await {
             Ok(Some(talked)) => talked,
             Ok(None) => return Ok(None),
@@ -88,7 +87,7 @@ pub(super) async fn made(
         }
         is_going_on = false;
         let session = heard.with(|heard| heard.session.clone());
-        let again = session.filter(|_| agent.agent.transport.goes_on() && !talked.is_timed_out);
+        let again = session.filter(|_| hired.agent.transport.goes_on() && !talked.is_timed_out);
         // As long as all before it, and the first.
         let pause = (paused + OUTAGE_FIRST).min(OUTAGE_LONGEST);
         let may_pause = again.is_some() && paused + pause <= OUTAGES_MAX;
@@ -107,23 +106,19 @@ pub(super) async fn made(
             Some(_) => repairs.next(heard),
             None => None,
         };
-        match (words, again) {
-            (Some(words), Some(session)) => {
-                turn = Turn { words, resume: Some(session) };
-            }
-            _ => {
-                let mut outcome = outcome(attempt, inputs, heard, talked.is_timed_out, since);
-                outcome.agent_end = outcome.agent_end.map(|end| with_mend(end, agent));
-                return Ok(Some(outcome));
-            }
-        }
+        let (Some(words), Some(session)) = (words, again) else {
+            let mut outcome = outcome(attempt, heard, talked.is_timed_out, since);
+            outcome.agent_end = outcome.agent_end.map(|end| with_mend(end, hired));
+            return Ok(Some(outcome));
+        };
+        turn = Turn { words, resume: Some(session) };
     }
 }
 
-fn first_turn(attempt: &AttemptJob<'_>, agent: &HiredAgent) -> Turn {
+fn first_turn(attempt: &AttemptJob<'_>, hired: &HiredAgent) -> Turn {
     let session = attempt.session.as_ref();
-    match session.filter(|session| session.agent == agent.agent.name.as_str()) {
-        Some(session) if agent.agent.transport.goes_on() => {
+    match session.filter(|session| session.agent == hired.agent.name.as_str()) {
+        Some(session) if hired.agent.transport.goes_on() => {
             Turn { words: GO_ON.to_owned(), resume: Some(session.session.clone()) }
         }
         _ => Turn { words: attempt.prompt.clone(), resume: None },
@@ -134,7 +129,7 @@ impl HiredAgent {
     /// The outcome of an attempt whose agent is not installed. A plan or an edit in mid-run may name such a one.
     /// A relative path is looked for in the workspace.
     fn missing(&self, cwd: &Path) -> Option<Outcome> {
-        let program = self.agent.program();
+        let program = self.agent.transport.program();
         let is_missing = find_program(program, &self.env.path_in(cwd)) == ProgramLook::Missing
             || is_relative(program) && !cwd.join(program).exists();
         if !is_missing {
@@ -147,8 +142,7 @@ impl HiredAgent {
 /// An attempt that was started, with all that each of its processes needs.
 struct Started<'a> {
     attempt: &'a AttemptJob<'a>,
-    inputs: &'a Inputs,
-    agent: &'a HiredAgent,
+    hired: &'a HiredAgent,
     heard: &'a Heard,
     cancel: &'a CancellationToken,
     since: Timer,
@@ -161,10 +155,10 @@ impl Started<'_> {
         let attempt = self.attempt;
         let access = Access::of(attempt.context.intent.role);
         let Turn { words: prompt, resume } = turn;
-        match &self.agent.agent.transport {
+        match &self.hired.agent.transport {
             Transport::Headless(headless) => {
                 let argv = match &resume {
-                    Some(session) => headless.go_on(access, session).unwrap_or_default(),
+                    Some(session) => headless.go_on(access, session),
                     None => {
                         let session = uuid::Uuid::now_v7().to_string();
                         if headless.session.is_some() {
@@ -204,16 +198,16 @@ impl Started<'_> {
         argv: &[String],
         conversation: impl Conversation,
     ) -> Result<Option<Talked>, SpawnError> {
-        let (attempt, hired) = (self.attempt, self.agent);
+        let (attempt, hired) = (self.attempt, self.hired);
         let quoted = shlex::try_join(argv.iter().map(String::as_str));
         // An argument with a zero byte cannot be passed on; the start reports it.
         let command = format!("exec {}", quoted.unwrap_or_else(|_| argv.join(" ")));
-        let job = job(attempt, self.inputs, command, &hired.env, "errors.log");
+        let job = job(attempt, command, &hired.env, "errors.log");
         let total = attempt.context.timeout + self.paused;
         let job = Job { timeout: total.saturating_sub(self.since.elapsed()), ..job };
         let limits = hired.agent.limits;
         // Without that file a sweep still finds the job by its mark.
-        let note = |started: &JobRecord| drop(self.inputs.note_started(started));
+        let note = |started: &JobRecord| drop(attempt.context.note_started(started));
         let programs = attempt.context.programs;
         let talked =
             talk(job, limits, conversation, self.heard, programs, self.cancel, note).await?;
@@ -268,12 +262,11 @@ pub(super) fn end_without_word(heard: &mut HeardSoFar, talked: &Talked, may_be_s
 /// The outcome of all that was heard.
 pub(super) fn outcome(
     attempt: &AttemptJob<'_>,
-    inputs: &Inputs,
     heard: &Heard,
     is_timed_out: bool,
     since: Timer,
 ) -> Outcome {
-    let given = report::read(&inputs.result());
+    let given = report::read(&attempt.context.beside(RESULT));
     let written = given.as_ref().ok().and_then(Option::as_ref).map(|file| file.usage.clone());
     let mut heard = heard.clone().into_inner();
     heard.end_line();
@@ -317,12 +310,12 @@ pub(super) fn outcome(
 }
 
 /// Names the variable that holds a key for this agent and was withheld from it, else the command by which a person logs in.
-fn with_mend(end: AgentEnd, agent: &HiredAgent) -> AgentEnd {
+fn with_mend(end: AgentEnd, hired: &HiredAgent) -> AgentEnd {
     let AgentEnd::Unavailable { kind, words, .. } = end else { return end };
-    let preset = agent.agent.preset;
+    let preset = hired.agent.preset;
     let known = preset.iter().flat_map(|preset| &preset.variables);
     let is_withheld =
-        |name: &&String| agent.env.withheld.contains(name) && !agent.env.passes_on(name);
+        |name: &&String| hired.env.withheld.contains(name) && !hired.env.passes_on(name);
     let variable = known.filter(|name| is_withheld(name)).min().cloned();
     let log_in = preset.filter(|_| kind == AgentLack::Login && variable.is_none());
     let words = match log_in {

@@ -15,8 +15,8 @@ use descent_core::{
 use descent_minds::prompt;
 use serde::{Deserialize, Serialize};
 
-use super::{AgentError, AttemptJob, InputFile};
-use descent_process::{JobRecord, Reach};
+use super::{AgentError, AttemptJob, InputFile, JobContext};
+use descent_process::JobRecord;
 use descent_system::{files, secrets};
 
 pub(super) const PROMPT: &str = "prompt.md";
@@ -73,58 +73,46 @@ pub(super) fn read(
     files::read(&dir.join(name), bytes_max).ok()
 }
 
-#[derive(Debug)]
-pub struct Inputs {
-    /// Absolute, since the attempt runs elsewhere.
-    dir: PathBuf,
-    /// The record of its processes, for a loop that starts after a kill.
-    started: PathBuf,
-}
-
-impl Inputs {
-    pub(super) fn write(attempt: &AttemptJob<'_>) -> Result<Self, AgentError> {
-        let dir = &attempt.context.dir;
-        let unwritable = |source| AgentError::Unwritable { path: dir.clone(), source };
-        let inputs = Self {
-            dir: std::path::absolute(dir).map_err(unwritable)?,
-            started: attempt.context.started.clone(),
-        };
-        let cleared = if make_again(dir).map_err(unwritable)? {
-            Ok(())
-        } else {
-            inputs.clear(attempt.session.is_some())
-        };
-        cleared.and_then(|()| inputs.write_all(attempt)).map_err(unwritable)?;
-        Ok(inputs)
+impl AttemptJob<'_> {
+    /// Writes the inputs of an attempt into its directory.
+    pub(super) fn write_inputs(&self) -> Result<(), AgentError> {
+        let dir = &self.context.dir;
+        let cleared = make_again(dir).and_then(|is_new| if is_new { Ok(()) } else { self.clear() });
+        let written = cleared.and_then(|()| self.write_all());
+        written.map_err(|source| AgentError::Unwritable { path: dir.clone(), source })
     }
 
     /// Removes what an earlier try of this attempt left.
-    fn clear(&self, goes_on: bool) -> io::Result<()> {
+    fn clear(&self) -> io::Result<()> {
         let left = [PROMPT, BINDINGS, prompt::RESULTS_FOLDER, OUTCOME];
-        let of_session = [OUT, NAME].into_iter().filter(|_| !goes_on);
-        left.into_iter().chain(of_session).try_for_each(|name| files::remove(&self.beside(name)))
+        let of_session = [OUT, NAME].into_iter().filter(|_| self.session.is_none());
+        let mut left = left.into_iter().chain(of_session);
+        left.try_for_each(|name| files::remove(&self.context.beside(name)))
     }
 
-    fn write_all(&self, attempt: &AttemptJob<'_>) -> io::Result<()> {
+    fn write_all(&self) -> io::Result<()> {
+        let [out, schema] = [OUT, SCHEMA].map(|name| self.context.beside(name));
         // Anything else in the place of the folder is removed, a link without what it leads to.
-        if files::plain_dir(&self.out()).is_err() {
-            files::remove(&self.out())?;
-            files::make_dir(&self.out())?;
+        if files::plain_dir(&out).is_err() {
+            files::remove(&out)?;
+            files::make_dir(&out)?;
         }
-        files::write_anew(&self.beside(PROMPT), attempt.prompt.as_bytes())?;
-        for file in &attempt.files {
-            self.write_beside(file)?;
+        files::write_anew(&self.context.beside(PROMPT), self.prompt.as_bytes())?;
+        for file in &self.files {
+            self.context.write_beside(file)?;
         }
-        if let Some(question) = &attempt.question {
-            files::remove(&self.beside(SCHEMA))?;
-            files::write_new(&self.beside(SCHEMA), question.schema.as_bytes())?;
+        if let Some(question) = &self.question {
+            files::remove(&schema)?;
+            files::write_new(&schema, question.schema.as_bytes())?;
         }
-        if attempt.only_answers() {
+        if self.only_answers() {
             return Ok(());
         }
-        files::write_anew(&self.beside(BINDINGS), attempt.bindings.as_bytes())
+        files::write_anew(&self.context.beside(BINDINGS), self.bindings.as_bytes())
     }
+}
 
+impl JobContext<'_> {
     /// Writes a file beside the prompt. A name that would lead elsewhere is refused.
     fn write_beside(&self, file: &InputFile) -> io::Result<()> {
         let names: Vec<&str> = file.name.split('/').collect();
@@ -132,33 +120,21 @@ impl Inputs {
         if names.len() > 2 || !names.iter().all(is_plain) {
             return Err(io::ErrorKind::InvalidFilename.into());
         }
-        let path = self.dir.join(&file.name);
+        let path = self.beside(&file.name);
         if let [folder, _] = names[..] {
-            files::make_dir(&self.dir.join(folder))?;
+            files::make_dir(&self.beside(folder))?;
         }
         files::remove(&path)?;
         files::write_new(&path, &file.bytes)
     }
 
-    /// A file beside the prompt.
+    /// A file of its directory; absolute, since it runs elsewhere.
     pub(super) fn beside(&self, name: &str) -> PathBuf {
-        self.dir.join(name)
+        let path = self.dir.join(name);
+        std::path::absolute(&path).unwrap_or(path)
     }
 
-    /// The reach of the attempt: its workspace, and the folder of its result.
-    pub(super) fn reach(&self) -> Reach {
-        Reach::Fenced { out: Some(self.out()) }
-    }
-
-    /// The folder that holds the result and nothing else.
-    pub(super) fn out(&self) -> PathBuf {
-        self.dir.join(OUT)
-    }
-
-    pub(super) fn result(&self) -> PathBuf {
-        self.dir.join(RESULT)
-    }
-
+    /// Records its process, for a loop that starts after a kill.
     pub(super) fn note_started(&self, started: &JobRecord) -> io::Result<()> {
         files::write_anew(&self.started, &serde_json::to_vec(started)?)
     }

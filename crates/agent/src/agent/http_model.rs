@@ -20,7 +20,7 @@ use super::{
     AgentError, AttemptJob, HiredAgent, InputFile,
     answer::Repairs,
     conversation,
-    directory::{Inputs, SessionRecord},
+    directory::SessionRecord,
     heard::{EarlierUsage, Heard},
 };
 use crate::{
@@ -72,7 +72,6 @@ impl TokenCounts {
 /// Asks until there is an answer or none to be had; `None` if it was cancelled.
 pub(super) async fn made(
     attempt: &AttemptJob<'_>,
-    inputs: &Inputs,
     hired: &HiredAgent,
     provider: &Provider,
     cancel: &CancellationToken,
@@ -102,7 +101,7 @@ pub(super) async fn made(
         talked = talk.go(kept, &mut repairs) => Some(talked?),
         () = tokio::time::sleep(attempt.context.timeout) => None,
     };
-    Ok(Some(conversation::outcome(attempt, inputs, &heard, talked.is_none(), since)))
+    Ok(Some(conversation::outcome(attempt, &heard, talked.is_none(), since)))
 }
 
 /// One talk: questions and answers in turns, each answer kept before it is looked at.
@@ -203,23 +202,23 @@ fn question(attempt: &AttemptJob<'_>) -> String {
     text
 }
 
+/// A cut answer names the setting that is to be raised.
 fn end_of(answer: &ModelAnswer, name: &AgentName, provider: &Provider) -> AgentEnd {
     match &answer.stop {
         AnswerStop::Done => AgentEnd::Done,
-        AnswerStop::Length => AgentEnd::CutShort(length_words(name, provider)),
+        AnswerStop::Length => {
+            // This program names one by itself where the wire wants it.
+            let own = (provider.wire == Wire::Messages).then_some(ANSWER_TOKENS);
+            AgentEnd::CutShort(match provider.max_answer.or(own) {
+                Some(most) => {
+                    format!("it was cut after {most} tokens; raise agents.{name}.max_answer")
+                }
+                None => format!(
+                    "its server cut it; set agents.{name}.max_answer, or give the server a larger context"
+                ),
+            })
+        }
         AnswerStop::Refused(words) => AgentEnd::Refused(words.clone()),
-    }
-}
-
-/// The place at which an answer was cut, with the setting that is to be raised.
-fn length_words(name: &AgentName, provider: &Provider) -> String {
-    // This program names one by itself where the wire wants it.
-    let own = (provider.wire == Wire::Messages).then_some(ANSWER_TOKENS);
-    match provider.max_answer.or(own) {
-        Some(most) => format!("it was cut after {most} tokens; raise agents.{name}.max_answer"),
-        None => format!(
-            "its server cut it; set agents.{name}.max_answer, or give the server a larger context"
-        ),
     }
 }
 

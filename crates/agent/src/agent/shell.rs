@@ -10,7 +10,7 @@ use descent_core::{
 use tokio_util::sync::CancellationToken;
 
 use super::{
-    AgentError, AttemptJob, Begun, EXCERPT_BYTES_MAX, answer, completed, directory::Inputs, job,
+    AgentError, AttemptJob, Begun, EXCERPT_BYTES_MAX, answer, completed, directory::RESULT, job,
     not_started, report,
 };
 use crate::config::program::is_relative;
@@ -21,15 +21,14 @@ use descent_process::{
 
 pub(super) async fn set_up(
     attempt: &AttemptJob<'_>,
-    inputs: Inputs,
     command: &str,
     cancel: &CancellationToken,
 ) -> Result<Begun, AgentError> {
     let (env, cwd) = (&attempt.context.env, &attempt.context.cwd);
-    let job = job(attempt, &inputs, env.command_in(command, cwd), env, "setup.log");
-    Ok(match run(attempt, &inputs, job, cancel).await? {
+    let job = job(attempt, env.command_in(command, cwd), env, "setup.log");
+    Ok(match run(attempt, job, cancel).await? {
         None => Begun::Cancelled,
-        Some((CommandEnd::Exit(0), _)) => Begun::Ready(inputs),
+        Some((CommandEnd::Exit(0), _)) => Begun::Ready,
         Some((how, ended)) => {
             let output = ended.as_ref().map(|ended| &ended.output);
             Begun::Failed(Box::new(completed(setup_failed(&how, ended.as_ref()), attempt, output)))
@@ -59,16 +58,15 @@ pub(super) fn missing(cwd: &Path, program: &str, install: Option<&str>) -> Outco
 /// Runs the command of an attempt to its end; `None` if it was cancelled.
 pub(super) async fn made(
     attempt: &AttemptJob<'_>,
-    inputs: &Inputs,
     command: String,
     env: &Environment,
     cancel: &CancellationToken,
 ) -> Result<Option<Outcome>, AgentError> {
     let bytes_max = attempt.stdout_bytes_max();
-    let job = job(attempt, inputs, command, env, "output.log");
+    let job = job(attempt, command, env, "output.log");
     let job = Job { whole_stdout_bytes_max: bytes_max, ..job };
-    let Some((how, ended)) = run(attempt, inputs, job, cancel).await? else { return Ok(None) };
-    let (report, usage, fault) = match report::read(&inputs.result()) {
+    let Some((how, ended)) = run(attempt, job, cancel).await? else { return Ok(None) };
+    let (report, usage, fault) = match report::read(&attempt.context.beside(RESULT)) {
         Ok(Some(file)) => (Some(file.report), file.usage, file.fault),
         Ok(None) => (None, Usage::default(), None),
         Err(fault) => (None, Usage::default(), Some(fault)),
@@ -93,18 +91,14 @@ fn printed(stdout: &WholeOutput, is_answer: bool) -> String {
     if is_answer { answer::last_object(&text) } else { text.into_owned() }
 }
 
-/// How a command ended; if nothing could be started, there is no more to it.
-type CommandOutcome = (CommandEnd, Option<JobResult>);
-
-/// Runs a command to its end; `None` if it was cancelled.
+/// Runs a command to its end; `None` if it was cancelled. If nothing could be started, there is no result.
 async fn run(
     attempt: &AttemptJob<'_>,
-    inputs: &Inputs,
     job: Job,
     cancel: &CancellationToken,
-) -> Result<Option<CommandOutcome>, AgentError> {
+) -> Result<Option<(CommandEnd, Option<JobResult>)>, AgentError> {
     // Without that file a sweep still finds the job by its mark.
-    let note = |started: &JobRecord| drop(inputs.note_started(started));
+    let note = |started: &JobRecord| drop(attempt.context.note_started(started));
     let run = || attempt.context.programs.run(&job, None, cancel, Box::new(note));
     let ended = match process::start_patiently(cancel, run).await {
         Ok(ended) => ended,

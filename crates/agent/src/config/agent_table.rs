@@ -60,17 +60,11 @@ impl ResolvedAgent {
 
     /// The variable that its key is read from.
     pub(crate) fn key_variable(&self) -> Option<&str> {
-        match &self.transport {
-            Transport::Model(provider) => match &provider.key {
-                Some(KeySource::Env(name)) => Some(name),
-                _ => None,
-            },
+        let Transport::Model(provider) = &self.transport else { return None };
+        match &provider.key {
+            Some(KeySource::Env(name)) => Some(name),
             _ => None,
         }
-    }
-
-    pub fn program(&self) -> &str {
-        self.transport.program()
     }
 
     /// The files of a project that it reads by itself.
@@ -101,7 +95,7 @@ impl ResolvedAgent {
                 format!("{}, by {}", self.name, preset.title)
             }
             (Transport::Headless(_) | Transport::Acp(_), None) => {
-                format!("{}, by `{}`", self.name, self.program())
+                format!("{}, by `{}`", self.name, self.transport.program())
             }
         }
     }
@@ -241,10 +235,9 @@ impl Headless {
         self.with(access, self.session.iter().flatten().map(|arg| arg.replace(SESSION, session)))
     }
 
-    /// Program and arguments that go on with a session; `None` if it cannot.
-    pub fn go_on(&self, access: Access, session: &str) -> Option<Vec<String>> {
-        let resume = self.resume.iter().map(|arg| arg.replace(SESSION, session));
-        (!self.resume.is_empty()).then(|| self.with(access, resume))
+    /// Program and arguments that go on with a session, if it can.
+    pub fn go_on(&self, access: Access, session: &str) -> Vec<String> {
+        self.with(access, self.resume.iter().map(|arg| arg.replace(SESSION, session)))
     }
 
     fn with(&self, access: Access, middle: impl Iterator<Item = String>) -> Vec<String> {

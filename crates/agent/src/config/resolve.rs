@@ -83,9 +83,6 @@ impl Config {
     }
 
     /// The agent of that name; `named_by` says who names it.
-    ///
-    /// # Errors
-    /// If there is none.
     pub fn by_name(&self, name: &AgentName, named_by: &str) -> Result<ResolvedAgent, ConfigError> {
         let mut layers = self.layers().into_iter();
         let found = layers.find_map(|layer| layer.agents.get(name));

@@ -75,7 +75,7 @@ fn two_lines_make_a_known_program_the_worker() {
     let text = "[agents.ada]\npreset = \"claude\"\n[roles]\nworker = \"ada\"\n";
     let agent = agent_of(text, Role::Worker).unwrap();
     assert_eq!(agent.name.as_str(), "ada");
-    assert_eq!(agent.program(), "claude");
+    assert_eq!(agent.transport.program(), "claude");
     assert_eq!(agent.env, ["ANTHROPIC_BASE_URL", "CLAUDE_CONFIG_DIR"]);
     let Transport::Headless(headless) = agent.transport else {
         panic!("not headless");
@@ -83,7 +83,7 @@ fn two_lines_make_a_known_program_the_worker() {
     let first = headless.start(Access::Write, "0-1");
     assert_eq!(first[..3], ["claude", "--session-id", "0-1"]);
     assert!(first.contains(&"acceptEdits".to_owned()));
-    let again = headless.go_on(Access::Read, "0-1").unwrap();
+    let again = headless.go_on(Access::Read, "0-1");
     assert_eq!(again[..3], ["claude", "--resume", "0-1"]);
     assert!(again.contains(&"dontAsk".to_owned()));
 }

@@ -50,17 +50,8 @@ struct AskPatience {
     since: Timer,
 }
 
-impl AskPatience {
-    fn left(&self) -> Duration {
-        WAITS_MAX.saturating_sub(self.waited)
-    }
-}
-
 impl Asker {
     /// Asks one question. Only waits of a minute in all are waited here.
-    ///
-    /// # Errors
-    /// If there is no answer.
     pub async fn ask(
         &self,
         context: AskContext<'_>,
@@ -72,7 +63,9 @@ impl Asker {
         let client = self.client(provider)?;
         let look =
             if provider.is_vendor() { ServerLook::default() } else { self.look(context).await? };
-        provider.fits(needed(provider, question), look.context)?;
+        let answer = provider.max_answer.unwrap_or(ANSWER_TOKENS_MIN);
+        let needed = estimated(question.bytes()).saturating_add(answer);
+        provider.fits(needed, look.context)?;
         let throttle = locked(&self.0.throttles, |all| {
             let one = all.entry(provider.base_url.clone());
             Arc::clone(one.or_insert_with(|| Arc::new(Throttle::new(provider.max_parallel))))
@@ -156,9 +149,6 @@ impl Asker {
     }
 
     /// Reads the key of a provider, to see that it can be read. A command is not run.
-    ///
-    /// # Errors
-    /// If it cannot.
     pub fn try_key(provider: &Provider) -> Result<(), ModelError> {
         provider.key.as_ref().map_or(Ok(()), ProviderKey::is_there)
     }
@@ -187,6 +177,10 @@ impl Asker {
 }
 
 impl AskPatience {
+    fn left(&self) -> Duration {
+        WAITS_MAX.saturating_sub(self.waited)
+    }
+
     /// The wait before the next try, or the error where it is too long or one too many.
     fn next(
         &mut self,
@@ -214,11 +208,6 @@ impl AskPatience {
             _ => error.clone(),
         })
     }
-}
-
-/// The tokens of a question with its answer, by the number of its bytes.
-fn needed(provider: &Provider, question: &ModelQuestion) -> u64 {
-    estimated(question.bytes()).saturating_add(provider.max_answer.unwrap_or(ANSWER_TOKENS_MIN))
 }
 
 fn locked<T, R>(shared: &Mutex<T>, change: impl FnOnce(&mut T) -> R) -> R {

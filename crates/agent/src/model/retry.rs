@@ -40,11 +40,7 @@ impl RetryWords {
     /// `now_ms` is the time of day, for a date.
     pub(super) fn of(headers: &HeaderMap, now_ms: u64) -> Self {
         let text = |name| headers.get(name).and_then(|value| value.to_str().ok());
-        let may = match text("x-should-retry") {
-            Some("true") => Some(true),
-            Some("false") => Some(false),
-            Some(_) | None => None,
-        };
+        let may = text("x-should-retry").and_then(|text| text.parse().ok());
         let millis = text("retry-after-ms").and_then(positive);
         let millis = millis.map(|ms| Duration::from_secs_f64((ms / 1_000.0).min(FAR_SECONDS)));
         let after = millis.or_else(|| after(text("retry-after")?.trim(), now_ms));

@@ -148,7 +148,7 @@ impl AgentLook<'_> {
                 Failure::new(error.code(), exit::CONFIG, message, hint)
             });
         }
-        let program = agent.program();
+        let program = agent.transport.program();
         match (find_program(program, &path), agent.preset) {
             (ProgramLook::Missing, _) => Err(missing(agent, program)),
             (ProgramLook::Found(found), Some(preset)) => {

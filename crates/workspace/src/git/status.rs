@@ -2,7 +2,7 @@
 //! ignored or changed files. Nothing is changed here.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     os::unix::{ffi::OsStrExt, fs::MetadataExt},
     path::{Path, PathBuf},
@@ -154,41 +154,29 @@ impl IndexUpdates {
     /// `spared` are paths, relative to `tree`, that stay as the index has them.
     pub(super) fn of(entries: &[StatusEntry], tree: &Path, spared: &[Vec<u8>]) -> Self {
         let mut taking = Self::default();
-        for entry in entries {
-            if !spared.iter().any(|spared| is_within(&entry.path, spared)) {
-                taking.add(entry, tree);
+        let is_spared = |path: &[u8]| spared.iter().any(|spared| is_within(path, spared));
+        for entry in entries.iter().filter(|entry| !is_spared(&entry.path)) {
+            let (path, at) = (entry.path.clone(), as_path(&entry.path));
+            match entry.kind {
+                // Only a nested repository is listed as a directory.
+                StatusKind::Untracked if path.ends_with(b"/") => {
+                    taking.left_out.push(shown(&path[..path.len() - 1]));
+                }
+                StatusKind::Untracked => taking.take.push(path),
+                _ if entry.worked == b'.' || entry.index_mode == GITLINK => {}
+                _ if entry.tree_mode == GITLINK => {
+                    taking.left_out.push(shown(&path));
+                    taking.remove.push(path);
+                }
+                _ if git_disk::is_beyond_symlink(tree, at) => taking.remove.push(path),
+                _ if git_disk::special(tree, at).is_some() => {
+                    taking.no_file.push(shown(&path));
+                    taking.remove.push(path);
+                }
+                _ => taking.take.push(path),
             }
         }
         taking
-    }
-
-    fn add(&mut self, entry: &StatusEntry, tree: &Path) {
-        let path = entry.path.clone();
-        match entry.kind {
-            // Only a nested repository is listed as a directory.
-            StatusKind::Untracked if path.ends_with(b"/") => {
-                self.left_out.push(shown(&path[..path.len() - 1]));
-            }
-            StatusKind::Untracked => self.take.push(path),
-            StatusKind::Tracked | StatusKind::Unmerged => self.add_tracked(entry, tree, path),
-        }
-    }
-
-    fn add_tracked(&mut self, entry: &StatusEntry, tree: &Path, path: Vec<u8>) {
-        if entry.worked == b'.' || entry.index_mode == GITLINK {
-            return;
-        }
-        if entry.tree_mode == GITLINK {
-            self.left_out.push(shown(&path));
-            self.remove.push(path);
-        } else if git_disk::is_beyond_symlink(tree, as_path(&path)) {
-            self.remove.push(path);
-        } else if git_disk::special(tree, as_path(&path)).is_some() {
-            self.no_file.push(shown(&path));
-            self.remove.push(path);
-        } else {
-            self.take.push(path);
-        }
     }
 
     /// The paths, by name and `most` at most.
@@ -299,10 +287,7 @@ impl Stamps {
     pub fn changed_since(&self, before: &Self) -> Vec<String> {
         let names = self.tracked.keys().chain(before.tracked.keys());
         let other = names.filter(|name| self.tracked.get(*name) != before.tracked.get(*name));
-        let mut other: Vec<String> = other.cloned().collect();
-        other.sort();
-        other.dedup();
-        other
+        other.collect::<BTreeSet<_>>().into_iter().cloned().collect()
     }
 
     /// The untracked files that appeared or changed since `before`.

@@ -10,7 +10,10 @@ use std::{
     path::{Component, Path, PathBuf},
 };
 
-use descent_core::state::{Leaf, check::FileLeaf};
+use descent_core::{
+    state::{Leaf, check::FileLeaf},
+    verdict::{Measurement, MeasurementKind},
+};
 use globset::{GlobBuilder, GlobMatcher};
 use sha2::{Digest, Sha256};
 use tokio_util::sync::CancellationToken;
@@ -26,20 +29,13 @@ const LISTED_MAX: usize = 10;
 const NAME_BYTES_MAX: usize = 180;
 const CHUNK_BYTES: usize = 64 * 1024;
 
-#[derive(Debug)]
-pub(super) struct FilesResult {
-    pub(super) found: usize,
-    pub(super) fits: bool,
-    pub(super) excerpt: String,
-}
-
 type LookupResult<T> = Result<T, String>;
 
 pub(super) fn measure(
     at: &Path,
     leaf: &Leaf,
     stop: &CancellationToken,
-) -> LookupResult<FilesResult> {
+) -> LookupResult<Measurement> {
     let at = &at.canonicalize().map_err(|error| cannot(at, &error))?;
     match leaf {
         Leaf::File(FileLeaf { path, contains, sha256 }) => {
@@ -54,7 +50,7 @@ pub(super) fn measure(
     }
 }
 
-fn seen(at: &Path, found: &[PathBuf], fits: bool) -> FilesResult {
+fn seen(at: &Path, found: &[PathBuf], fits: bool) -> Measurement {
     let name = |path: &PathBuf| {
         let name = path.strip_prefix(at).unwrap_or(path).to_string_lossy().into_owned();
         name[..name.floor_char_boundary(NAME_BYTES_MAX)].to_owned()
@@ -63,7 +59,8 @@ fn seen(at: &Path, found: &[PathBuf], fits: bool) -> FilesResult {
     if found.len() > LISTED_MAX {
         names.push(format!("… and {} more", found.len() - LISTED_MAX));
     }
-    FilesResult { found: found.len(), fits, excerpt: names.join("\n") }
+    let what = MeasurementKind::Files { found: found.len(), fits };
+    Measurement { what, duration_ms: 0, excerpt: names.join("\n"), whole: None }
 }
 
 fn cannot(path: &Path, error: &io::Error) -> String {
@@ -97,12 +94,12 @@ fn find(at: &Path, path: &str, stop: &CancellationToken) -> LookupResult<Vec<Pat
     }
     let glob = GlobBuilder::new(&plain.to_string_lossy()).literal_separator(true).build();
     let glob = glob.map_err(|error| format!("'{path}' is no pattern: {}", error.kind()))?;
-    let mut walk = Walk { at, glob: glob.compile_matcher(), stop, looked: 0, found: Vec::new() };
-    if let Some(start) = walk_start(at, &plain)? {
-        walk.below(start)?;
-    }
-    walk.found.sort();
-    Ok(walk.found)
+    let mut found = match walk_start(at, &plain)? {
+        Some(start) => matching(at, start, &glob.compile_matcher(), stop)?,
+        None => Vec::new(),
+    };
+    found.sort();
+    Ok(found)
 }
 
 fn is_absence(error: &io::Error) -> bool {
@@ -130,50 +127,41 @@ fn walk_start(at: &Path, plain: &Path) -> LookupResult<Option<PathBuf>> {
     Ok(Some(start))
 }
 
-struct Walk<'a> {
-    at: &'a Path,
-    glob: GlobMatcher,
-    stop: &'a CancellationToken,
-    looked: usize,
-    found: Vec<PathBuf>,
-}
-
-impl Walk<'_> {
-    fn below(&mut self, start: PathBuf) -> LookupResult<()> {
-        let mut dirs = vec![start];
-        while let Some(dir) = dirs.pop() {
-            let entries = match fs::read_dir(&dir) {
-                Ok(entries) => entries,
-                Err(error) if is_absence(&error) => continue,
-                Err(error) => return Err(cannot(&dir, &error)),
-            };
-            for entry in entries {
-                let entry = entry.map_err(|error| cannot(&dir, &error))?;
-                let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                self.take(entry.path(), is_dir, &mut dirs)?;
+/// The paths below `start` that match, by their names in the directory.
+fn matching(
+    at: &Path,
+    start: PathBuf,
+    glob: &GlobMatcher,
+    stop: &CancellationToken,
+) -> LookupResult<Vec<PathBuf>> {
+    let (mut dirs, mut found, mut looked) = (vec![start], Vec::new(), 0);
+    while let Some(dir) = dirs.pop() {
+        let entries = match fs::read_dir(&dir) {
+            Ok(entries) => entries,
+            Err(error) if is_absence(&error) => continue,
+            Err(error) => return Err(cannot(&dir, &error)),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| cannot(&dir, &error))?;
+            has_ended(stop)?;
+            looked += 1;
+            if looked > ENTRIES_MAX {
+                return Err(format!("there are more than {ENTRIES_MAX} files to look at"));
+            }
+            let path = entry.path();
+            let name = path.strip_prefix(at).unwrap_or(&path);
+            if name.ends_with(".git") || name == Path::new(".descent") {
+                continue;
+            }
+            if glob.is_match(name) {
+                found.push(path.clone());
+            }
+            if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+                dirs.push(path);
             }
         }
-        Ok(())
     }
-
-    fn take(&mut self, path: PathBuf, is_dir: bool, dirs: &mut Vec<PathBuf>) -> LookupResult<()> {
-        has_ended(self.stop)?;
-        self.looked += 1;
-        if self.looked > ENTRIES_MAX {
-            return Err(format!("there are more than {ENTRIES_MAX} files to look at"));
-        }
-        let name = path.strip_prefix(self.at).unwrap_or(&path);
-        if name.ends_with(".git") || name == Path::new(".descent") {
-            return Ok(());
-        }
-        if self.glob.is_match(name) {
-            self.found.push(path.clone());
-        }
-        if is_dir {
-            dirs.push(path);
-        }
-        Ok(())
-    }
+    Ok(found)
 }
 
 /// Whether the path leads to something inside the directory; it must be a file if its content is

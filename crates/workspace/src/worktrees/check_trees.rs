@@ -134,8 +134,7 @@ impl Worktrees {
 
     /// The paths of a tree for checks that differ from its commit.
     pub fn changed_in_checks(&self, which: Checkout) -> Result<Vec<PathBuf>> {
-        let root = self.checks(which)?;
-        Ok(self.git.files_changed(&root, &self.linked_in(&root))?)
+        self.changed_in(&self.checks(which)?)
     }
 
     /// The paths that a tree for checks shares with the project.

@@ -102,8 +102,11 @@ impl Worktrees {
 
     /// The paths in a slot that differ from its commit.
     pub fn changed_in_slot(&self, slot: usize) -> Result<Vec<PathBuf>> {
-        let root = self.slot(slot);
-        Ok(self.git.files_changed(&root, &self.linked_in(&root))?)
+        self.changed_in(&self.slot(slot))
+    }
+
+    pub(super) fn changed_in(&self, root: &Path) -> Result<Vec<PathBuf>> {
+        Ok(self.git.files_changed(root, &self.linked_in(root))?)
     }
 
     /// Notes what `setup` changed in a slot, so that it is no part of the attempt's change. `laid` are paths that had

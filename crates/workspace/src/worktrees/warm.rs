@@ -66,19 +66,18 @@ pub(super) struct WarmKnowledge {
 struct Image {
     /// They lie below it.
     top: PathBuf,
-    made_in: PathBuf,
     is_persons: bool,
+    /// Those of the record that can be carried.
     dirs: Vec<(PathBuf, DirList)>,
-    times: SourceTimes,
-    /// The mark of the `setup` whose results are all here.
-    set_up: Option<Vec<u8>>,
+    record: ImageRecord,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Debug, Serialize, Deserialize)]
 struct ImageRecord {
     made_in: PathBuf,
     dirs: Vec<PathBuf>,
     times: SourceTimes,
+    /// The mark of the `setup` whose results are all here.
     set_up: Option<Vec<u8>>,
 }
 
@@ -118,19 +117,17 @@ pub enum CopyWay {
 
 impl Image {
     /// The directories of a record, which lie below `top`.
-    fn of(top: PathBuf, record: ImageRecord, is_persons: bool) -> Self {
-        let ImageRecord { made_in, dirs, times, set_up } = record;
-        let origin = TreeOrigin { path: &made_in, is_persons };
-        let listed = dirs.into_iter().filter_map(|dir| {
-            let list = DirList::of(&top, &dir, origin)?;
-            Some((dir, list))
+    fn of(top: PathBuf, mut record: ImageRecord, is_persons: bool) -> Self {
+        let origin = TreeOrigin { path: &record.made_in, is_persons };
+        let listed = record.dirs.iter().filter_map(|dir| {
+            let list = DirList::of(&top, dir, origin)?;
+            Some((dir.clone(), list))
         });
         let dirs: Vec<_> = listed.collect();
-        let mut image = Self { top, made_in, is_persons, dirs, times, set_up };
-        for (_, list) in &image.dirs {
-            image.times.newest = image.times.newest.max(list.newest);
+        for (_, list) in &dirs {
+            record.times.newest = record.times.newest.max(list.newest);
         }
-        image
+        Self { top, is_persons, dirs, record }
     }
 
     fn bytes(&self) -> u64 {
@@ -164,8 +161,8 @@ impl Worktrees {
             return Ok(WorkDir::cold(self.bring(root, commit, Leftovers::RemoveAll, None)?));
         };
         let mut old = self.put_copies_aside(root, &image)?;
-        let path = self.bring(root, commit, Leftovers::RemoveAll, Some(&image.times))?;
-        let trees = TreeMove { from: &image.made_in, to: &real(root) };
+        let path = self.bring(root, commit, Leftovers::RemoveAll, Some(&image.record.times))?;
+        let trees = TreeMove { from: &image.record.made_in, to: &real(root) };
         let (mut layers, mut copies) = (Vec::new(), SlotCopies::of(&image));
         for (dir, list) in &image.dirs {
             let layer = Layer { at: root.join(dir), lower: image.top.join(dir) };
@@ -177,7 +174,10 @@ impl Worktrees {
                 continue;
             }
             let copy = || {
-                let known = self.put_copy_back(root, dir, &mut old);
+                let known = old.dirs.remove(dir).filter(|_| {
+                    self.copies_of(root).is_ok_and(|at| kept::put_back(&at, root, dir).is_ok())
+                });
+                let known = known.unwrap_or_default();
                 list.copy(&layer.lower, &layer.at, &trees, &known).or_else(|_| {
                     // An attempt may have left what cannot be made good.
                     self.git.remove_worktrees(&layer.at).map_err(io::Error::other)?;
@@ -195,7 +195,7 @@ impl Worktrees {
             layers::make(root, &layers).map_err(WorkspaceError::io(root))?;
         }
         let carried = layers.len() + copies.dirs.len();
-        let mark = image.set_up.clone().filter(|_| carried == image.dirs.len());
+        let mark = image.record.set_up.clone().filter(|_| carried == image.dirs.len());
         Ok(WorkDir { is_reused: carried > 0, mark, ..WorkDir::cold(path) })
     }
 
@@ -225,7 +225,7 @@ impl Worktrees {
         let way = self.copy_way(image);
         let present = dir_copy::present(self.whole_cache());
         // No file could be newer than build state of the future.
-        let why = if present.is_none_or(|present| image.times.newest >= present) {
+        let why = if present.is_none_or(|present| image.record.times.newest >= present) {
             "it has a time in the future".to_owned()
         } else if way == CopyWay::TooLarge || way == CopyWay::Overlay && image.is_persons {
             let size = phrase::megabytes(image.bytes());
@@ -327,7 +327,7 @@ impl Worktrees {
     /// Notes what `setup` made in a checkout: what is carried must have all of it, or `setup` runs again.
     pub(super) fn note_made_by_setup(&self, root: &Path) -> Result<()> {
         let ignored = self.git.ignored(Some(root))?;
-        let changed = self.git.files_changed(root, &self.linked_in(root))?;
+        let changed = self.changed_in(root)?;
         if let Ok(mut made) = self.warm.made_by_setup.lock() {
             *made = Some(ignored.into_iter().chain(changed).collect());
         }
@@ -348,12 +348,11 @@ impl Worktrees {
         };
         let dirs: Vec<PathBuf> =
             self.git.ignored(Some(&root))?.into_iter().filter(is_free).collect();
-        let times =
-            self.git.source_times(commit, &root, &self.git.files_changed(&root, &linked)?)?;
+        let times = self.git.source_times(commit, &root, &self.changed_in(&root)?)?;
         let record = ImageRecord { made_in: real(&root), dirs, times, set_up: None };
-        let image = Image::of(root, record, false);
-        let set_up = self.set_up_within(&image, commit)?;
-        let kept = self.replace_images(Image { set_up, ..image });
+        let mut image = Image::of(root, record, false);
+        image.record.set_up = self.set_up_within(&image, commit)?;
+        let kept = self.replace_images(image);
         // Trees begin cold then.
         let _ = kept.inspect_err(|error| tracing::info!(%error, "build state is not kept"));
         Ok(())
@@ -376,16 +375,14 @@ impl Worktrees {
         if !image.dirs.is_empty() {
             places::make_below(self.whole_cache(), &top)?;
         }
-        let (from, made_in, count) = (&image.top, &image.made_in, image.dirs.len());
+        let (from, mut record, count) = (&image.top, image.record, image.dirs.len());
         image.dirs.retain(|(dir, list)| {
-            let placed = self.place_in_image(from, made_in, dir, list, &top);
+            let placed = self.place_in_image(from, &record.made_in, dir, list, &top);
             placed.inspect_err(|error| tracing::info!(%error, "build state is not kept")).is_ok()
         });
         if !image.dirs.is_empty() {
-            let set_up = image.set_up.filter(|_| image.dirs.len() == count);
-            let dirs = image.dirs.into_iter().map(|(dir, _)| dir).collect();
-            let Image { made_in, times, .. } = image;
-            let record = ImageRecord { made_in, dirs, times, set_up };
+            record.set_up = record.set_up.filter(|_| image.dirs.len() == count);
+            record.dirs = image.dirs.into_iter().map(|(dir, _)| dir).collect();
             let record = serde_json::to_vec(&record).unwrap_or_default();
             let path = top.join(RECORD);
             files::write_whole(&path, &record).map_err(WorkspaceError::io(path))?;

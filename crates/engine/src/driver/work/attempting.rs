@@ -105,17 +105,17 @@ async fn make(
     let (cwd, own) = (attempt.context.cwd.clone(), attempt.context.dir.clone());
     // An agent costs: none is started if its result could not be kept.
     [&cwd, &own].into_iter().try_for_each(|at| has_room(at))?;
-    let inputs = match agent::begin(&attempt, &a.cancel).await? {
-        Begun::Ready(inputs) => inputs,
+    match agent::begin(&attempt, &a.cancel).await? {
+        Begun::Ready => {}
         Begun::Cancelled => return Ok(MadeAttempt::Cancelled),
         Begun::Failed(_) if is_warm => return Ok(MadeAttempt::Again(Warmth::Cold)),
         Begun::Failed(failed) => return Ok(ended(a, without_room(*failed, [&cwd, &own]))),
-    };
+    }
     if (has_setup || is_warm) && !a.is_thinking() {
         note_setup(a, laid).await?;
     }
     let made = tokio::select! {
-        made = agent::finish(attempt, inputs, &a.cancel) => made,
+        made = agent::finish(attempt, &a.cancel) => made,
         never = executor.follow(&a.intent, &usage) => match never {},
     };
     let outcome = match made {

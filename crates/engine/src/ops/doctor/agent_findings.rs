@@ -163,7 +163,7 @@ impl AgentFinding<'_> {
                 Err((found, mend)) => self.unusable(found, mend),
             };
         }
-        let program = self.agent.program();
+        let program = self.agent.transport.program();
         match (find_program(program, &path), self.agent.preset) {
             (ProgramLook::Missing, preset) => {
                 let mend = preset.map(|preset| preset.install.clone());

@@ -56,19 +56,6 @@ impl Worktrees {
         Ok(copies)
     }
 
-    /// Moves one of them back, if it is there. Gives its stamps.
-    pub(super) fn put_copy_back(
-        &self,
-        root: &Path,
-        dir: &Path,
-        copies: &mut SlotCopies,
-    ) -> CopyStamps {
-        let back = copies.dirs.remove(dir).filter(|_| {
-            self.copies_of(root).is_ok_and(|at| kept::put_back(&at, root, dir).is_ok())
-        });
-        back.unwrap_or_default()
-    }
-
     /// Removes what was not moved back, and notes the copies that are there now.
     pub(super) fn note_copies(&self, root: &Path, copies: &SlotCopies) -> Result<()> {
         if !self.is_attempt(root) {
@@ -101,7 +88,7 @@ impl Worktrees {
         serde_json::from_slice(&files::read(&path, RECORD_BYTES_MAX).ok()?).ok()
     }
 
-    fn copies_of(&self, root: &Path) -> Result<PathBuf> {
+    pub(super) fn copies_of(&self, root: &Path) -> Result<PathBuf> {
         Ok(self.checks_root()?.join("slots").join(root.file_name().unwrap_or_default()))
     }
 }
