@@ -32,7 +32,7 @@ say what shall be another, by the flags of descent redirect, such as
 
 /// A line of flags.
 #[derive(Debug, Parser)]
-#[command(no_binary_name = true, disable_help_flag = true)]
+#[command(name = "descent redirect", no_binary_name = true, disable_help_flag = true)]
 struct TypedLine {
     #[command(flatten)]
     flags: RedirectArgs,
