@@ -92,12 +92,7 @@ impl Graph {
         let mut todo: Vec<(usize, Ix)> = parts.iter().rev().map(|x| (0, *x)).collect();
         while let Some((depth, x)) = todo.pop() {
             let vertex = self.vertex(x);
-            let kind = match vertex.kind {
-                NodeKind::Task => "task",
-                NodeKind::Plan => "plan",
-                NodeKind::All => "all",
-                NodeKind::Any => "any",
-            };
+            let kind = vertex.kind.word();
             text.push_str(&format!("{depth} {kind} {}\n", vertex.spec));
             if vertex.kind != NodeKind::Plan {
                 todo.extend(vertex.kids.iter().rev().map(|kid| (depth + 1, *kid)));

@@ -105,15 +105,6 @@ pub fn graph(world: &World) -> GraphView {
     view
 }
 
-pub(super) fn kind_word(kind: NodeKind) -> &'static str {
-    match kind {
-        NodeKind::Task => "task",
-        NodeKind::Plan => "plan",
-        NodeKind::All => "all",
-        NodeKind::Any => "any",
-    }
-}
-
 /// The atoms in no group. An atom follows those that it waits for, else those written before it.
 fn roots(graph: &Graph) -> Vec<Ix> {
     let root_of = |x: Ix| graph.above(x).last().unwrap_or(x);
@@ -152,7 +143,7 @@ fn node(world: &World, x: Ix, depth: usize) -> NodeView {
     let attention = atom.and_then(|atom| atom.task()?.attention.as_ref());
     NodeView {
         id: name(x),
-        kind: kind_word(vertex.kind),
+        kind: vertex.kind.word(),
         description: atom.map(|atom| atom.description.clone()).unwrap_or_default(),
         state,
         tried: is_aside.then(|| tried(world, x)).flatten(),

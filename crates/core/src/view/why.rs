@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::{
     QuestionView, Surroundings,
-    graph::{ChoiceView, choice_view, kind_word},
+    graph::{ChoiceView, choice_view},
     judged::{self, AttentionView, UnclearView},
     leaves::{ConfidenceView, confidence},
     log::event_of,
@@ -125,7 +125,7 @@ pub fn why(world: &World, id: &AtomId, around: &Surroundings) -> Option<Why> {
     Some(Why {
         schema: "descent/why/1",
         atom: id.clone(),
-        kind: kind_word(kind),
+        kind: kind.word(),
         description: atom.description.clone(),
         status: status_word(world, x, solved[x]).to_owned(),
         live,
