@@ -262,12 +262,8 @@ fn name(asked: FragmentRequest<'_>, plan: &PlanReading) -> (BTreeMap<AtomId, Ato
     (names, parts)
 }
 
-/// `N1` and 2 give `N1-2`, shortened if that would be too long for an id.
 fn derived(plan: &AtomId, n: usize) -> AtomId {
-    let tail = format!("-{n}");
-    let room = AtomId::MAX_BYTES.saturating_sub(tail.len());
-    let head: String = plan.as_str().chars().take(room).collect();
-    AtomId::new(head + &tail)
+    AtomId::new(plan::derived(plan.as_str(), n))
 }
 
 /// Gives an atom the program's own id in the place of the proposed one.

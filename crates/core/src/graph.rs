@@ -17,16 +17,29 @@ use num_bigint::BigUint;
 pub use self::order::{AtomVec, Ix};
 use crate::{
     id::{AtomId, Digest},
-    state::{Atom, Body, Fragment, PlanningStep, Records, State},
+    state::{Atom, Body, Fragment, PlanningStep, Records, State, table::words},
 };
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NodeKind {
-    Task,
-    /// A planning step: like an `all` of the parts of its active fragment, or a leaf without one.
-    Plan,
-    All,
-    Any,
+words! {
+    /// The kind of an atom
+    pub enum NodeKind {
+        Task = "task",
+        /// A planning step: like an `all` of the parts of its active fragment, or a leaf without one
+        Plan = "plan",
+        All = "all",
+        Any = "any",
+    }
+}
+
+impl NodeKind {
+    pub fn of(atom: &Atom) -> Self {
+        match &atom.body {
+            Body::Task(_) => Self::Task,
+            Body::Plan(_) => Self::Plan,
+            Body::All { .. } => Self::All,
+            Body::Any { .. } => Self::Any,
+        }
+    }
 }
 
 impl NodeKind {
@@ -427,12 +440,7 @@ fn known(index: &BTreeMap<AtomId, Ix>, ids: &[AtomId]) -> Vec<Ix> {
 }
 
 fn vertex(atom: &Atom, index: &BTreeMap<AtomId, Ix>) -> Vertex {
-    let kind = match &atom.body {
-        Body::Task(_) => NodeKind::Task,
-        Body::Plan(_) => NodeKind::Plan,
-        Body::All { .. } => NodeKind::All,
-        Body::Any { .. } => NodeKind::Any,
-    };
+    let kind = NodeKind::of(atom);
     let mut kids = known(index, atom.kids());
     if kind == NodeKind::Plan {
         // The active fragment does not affect the order.

@@ -27,6 +27,7 @@ use crate::{
 };
 
 pub use flat::PointerMap;
+pub(crate) use flat::derived;
 pub use keys::{RULE, definitions, keys_of_others};
 pub use taken::TakenPlan;
 pub(crate) use taken::{Values, unmeasured};

@@ -226,10 +226,7 @@ impl<'d> Draft<'d> {
         if new.iter().any(|one| one.kind == kind) {
             let description = described(new);
             let kind = EntryKind::UserCorrection(UserCorrectionEntry { description });
-            let (serial, pass) = (self.state.serial.0, self.state.run.pass);
-            let n = Entry::next(&self.state.trail);
-            let entry = Entry::new(n, &self.at, serial, pass, kind);
-            self.state.trail.push(Arc::new(entry));
+            self.record(self.state.run.pass, kind);
         }
         Arc::make_mut(&mut self.state.run).pass += 1;
     }
@@ -318,9 +315,8 @@ impl<'d> Draft<'d> {
 
     /// Grants changes of the plan anew, by the plan as it is now.
     pub(super) fn grant_anew(&mut self) {
-        if self.state.run.grant.is_some() {
-            let run = Arc::make_mut(&mut self.state.run);
-            run.grant = run.grant.as_ref().map(ChangeGrant::anew);
+        if let Some(grant) = self.state.run.grant.as_ref().map(ChangeGrant::anew) {
+            Arc::make_mut(&mut self.state.run).grant = Some(grant);
         }
     }
 
@@ -400,9 +396,12 @@ impl<'d> Draft<'d> {
     }
 
     pub(super) fn record_doubt(&mut self, doubt: InDoubtEntry) {
-        let (serial, pass) = (self.state.serial.0, self.state.run.pass + 1);
+        self.record(self.state.run.pass + 1, EntryKind::InDoubt(doubt));
+    }
+
+    fn record(&mut self, pass: u64, kind: EntryKind) {
         let n = Entry::next(&self.state.trail);
-        let entry = Entry::new(n, &self.at, serial, pass, EntryKind::InDoubt(doubt));
+        let entry = Entry::new(n, &self.at, self.state.serial.0, pass, kind);
         self.state.trail.push(Arc::new(entry));
     }
 

@@ -1,13 +1,13 @@
 //! A person's edit of the file becomes corrections (contract §8). A status that it writes is a wish, never a fact.
 
-use super::{Adoption, MergeOutcome, draft::Draft, redirect};
+use super::{Adoption, MergeOutcome, draft::Draft, kinds::task_mut, redirect};
 use crate::doc::prelude::*;
 use crate::{
     difference,
     doc::Node,
     id::{AtomId, Serial, UnixMillis},
     state::{
-        Atom, AtomStatus, Extra, ShownStatus, State,
+        AtomStatus, Extra, ShownStatus, State,
         atom::binding::SKIPPED,
         record::{CorrectionType, LostValue, Winner},
     },
@@ -83,22 +83,26 @@ impl Draft<'_> {
                     }
                 }
                 ShownStatus::Pending if is_task(&self.state, &id) => {
-                    let atom = self.state.atoms.get_mut(&id).map(Arc::make_mut);
-                    if let Some(task) = atom.and_then(Atom::task_mut) {
+                    if let Some(task) = task_mut(&mut self.state, &id) {
                         task.status = AtomStatus::Pending;
                     }
                     opened.push(id);
                 }
                 ShownStatus::Resolved if self.skips(&id) => {}
-                _ => self.lost.push(LostValue {
-                    at: format!("/work_graph/atoms/{id}/status"),
-                    kept: Winner::Program,
-                    value: Some(Node::string(status.word())),
-                    extra: Extra::default(),
-                }),
+                _ => self.status_gives_way(&id, Some(Node::string(status.word()))),
             }
         }
         opened
+    }
+
+    /// Keeps the program's status, and tells the one that was written.
+    pub(super) fn status_gives_way(&mut self, id: &AtomId, written: Option<Node>) {
+        self.lost.push(LostValue {
+            at: format!("/work_graph/atoms/{id}/status"),
+            kept: Winner::Program,
+            value: written,
+            extra: Extra::default(),
+        });
     }
 
     /// Counts an open task as done without being done.
@@ -118,7 +122,7 @@ impl Draft<'_> {
 }
 
 /// Whether it is open work, and no group or plan in force.
-fn is_task(state: &State, id: &AtomId) -> bool {
+pub(super) fn is_task(state: &State, id: &AtomId) -> bool {
     let atom = state.atoms.get(id);
     atom.is_some_and(|atom| atom.task().is_some() && atom.kids().is_empty())
 }

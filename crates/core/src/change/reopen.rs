@@ -11,8 +11,7 @@ use crate::doc::prelude::*;
 use crate::{
     id::{AtomId, CommitId},
     state::{
-        Atom, AtomStatus, Binding, Constraints, Extra, State, Task, Try, TryEnd,
-        record::{CorrectionType, LostValue, Winner},
+        Atom, AtomStatus, Binding, Constraints, State, Task, Try, TryEnd, record::CorrectionType,
     },
 };
 
@@ -147,12 +146,7 @@ impl Draft<'_> {
             AtomStatus::InDoubt(_) => {}
             AtomStatus::Failed | AtomStatus::Invalid(_) | AtomStatus::NeedsGuidance => {
                 task.status = old.status.clone();
-                self.lost.push(LostValue {
-                    at: format!("/work_graph/atoms/{id}/status"),
-                    kept: Winner::Program,
-                    value: word,
-                    extra: Extra::default(),
-                });
+                self.status_gives_way(id, word);
                 return false;
             }
         }

@@ -6,6 +6,7 @@ use super::{
     Adoption, Change, ChangeRefusal, Redirect,
     draft::Draft,
     drawn,
+    edit::is_task,
     redirect::{check, in_doubt, no_such_atom, place},
 };
 use crate::doc::prelude::*;
@@ -134,10 +135,8 @@ fn open_tasks(world: &World, x: Ix) -> Vec<AtomId> {
     open.map(id).collect()
 }
 
-/// A planning step that has a fragment stands for its parts.
 fn is_open_task(world: &World, x: Ix) -> bool {
-    let atom = world.state.atoms.get(world.graph.id(x));
-    atom.is_some_and(|atom| atom.task().is_some() && atom.kids().is_empty())
+    is_task(&world.state, world.graph.id(x))
 }
 
 fn guidance(state: &State, words: &str, targets: &[AtomId]) -> Result<Change, Vec<Fault>> {

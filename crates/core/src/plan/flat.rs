@@ -14,8 +14,6 @@ use crate::{
 };
 
 const ATOMS: &str = "/work_graph/atoms";
-/// Characters of an id.
-const ID_MAX: usize = 64;
 
 /// Maps pointers into the flat tree to pointers into the plan as written.
 #[derive(Debug, Clone, Default)]
@@ -304,10 +302,10 @@ impl Flattening {
 }
 
 /// `auth` and 1 give `auth-1`: an id, whatever the group is called.
-fn derived(group: &str, n: usize) -> String {
+pub(crate) fn derived(group: &str, n: usize) -> String {
     let tail = format!("-{n}");
     let head = if AtomId::is_valid(group) { group } else { "atom" };
-    let room = ID_MAX.saturating_sub(tail.len());
+    let room = AtomId::MAX_BYTES.saturating_sub(tail.len());
     head.chars().take(room).chain(tail.chars()).collect()
 }
 

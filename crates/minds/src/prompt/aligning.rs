@@ -10,9 +10,10 @@ use super::{
 use descent_core::doc::prelude::*;
 use descent_core::{
     doc::{self, Node},
+    graph::NodeKind,
     id::{AtomId, UnixMillis},
     proposal::{self, Clarification, QUESTIONS_MAX},
-    state::{Atom, Body},
+    state::Atom,
     world::World,
 };
 
@@ -96,12 +97,7 @@ fn value(inputs: &AligningInputs<'_>, name: &str) -> Option<String> {
 fn atoms(world: &World) -> String {
     let line = |(id, atom): (&AtomId, &Arc<Atom>)| {
         let solved = world.state.bindings.contains_key(id);
-        let kind = match &atom.body {
-            Body::Task(_) => "task",
-            Body::Plan(_) => "plan",
-            Body::All { .. } => "all",
-            Body::Any { .. } => "any",
-        };
+        let kind = NodeKind::of(atom).word();
         let ids = |lead: &str, ids: &[AtomId]| {
             let ids: Vec<&str> = ids.iter().map(AtomId::as_str).collect();
             if ids.is_empty() { String::new() } else { format!("{lead} {}", ids.join(", ")) }

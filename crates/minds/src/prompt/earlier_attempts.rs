@@ -116,32 +116,6 @@ fn some_paths(paths: &[String]) -> String {
     names(paths.iter().map(|path| cut(path, FILE_BYTES_MAX)), FILES_MAX)
 }
 
-/// How much is told of one failure, as a part of the most.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Detail {
-    Whole,
-    Half,
-    Line,
-}
-
-impl Detail {
-    fn of(place: usize) -> Self {
-        match place {
-            place if place < WHOLE_MAX => Self::Whole,
-            place if place < WHOLE_MAX + HALF_MAX => Self::Half,
-            _ => Self::Line,
-        }
-    }
-
-    fn bytes(self, bytes_max: usize) -> usize {
-        match self {
-            Self::Whole => bytes_max,
-            Self::Half => bytes_max / 2,
-            Self::Line => 0,
-        }
-    }
-}
-
 /// The failures, the newest first. Each may fill half of the room that the newer ones left.
 fn told(
     subject: &PromptSubject<'_>,
@@ -155,9 +129,12 @@ fn told(
             1 => left,
             _ => left / 2,
         };
-        let told = match Detail::of(place) {
-            Detail::Line => format!("{}\n", in_a_line(&head(subject, one), LINE_BYTES_MAX)),
-            detail => shortened(failure(subject, files, one, detail), most),
+        let told = if place < WHOLE_MAX {
+            shortened(failure(subject, files, one, 1), most)
+        } else if place < WHOLE_MAX + HALF_MAX {
+            shortened(failure(subject, files, one, 2), most)
+        } else {
+            format!("{}\n", in_a_line(&head(subject, one), LINE_BYTES_MAX))
         };
         match left.checked_sub(told.len()) {
             Some(rest) => left = rest,
@@ -193,11 +170,12 @@ fn head(subject: &PromptSubject<'_>, one: &EarlierFailure<'_>) -> String {
     format!("- {} {how}{elsewhere}: {reason}\n", failure.attempt)
 }
 
+/// One failure; each thing that is told of it has that part of its bytes.
 fn failure(
     subject: &PromptSubject<'_>,
     files: &PromptFiles<'_>,
     one: &EarlierFailure<'_>,
-    detail: Detail,
+    part: usize,
 ) -> String {
     let failure = one.entry;
     let mut text = head(subject, one);
@@ -205,13 +183,13 @@ fn failure(
         text.push_str(&changed(subject, failure));
     }
     text.push_str(&patch(&failure.attempt, files));
-    text.push_str(&tools(failure, detail));
+    text.push_str(&tools(failure, part));
     text.push_str(&checks(failure));
-    text.push_str(&printed(failure, detail));
+    text.push_str(&printed(failure, part));
     if let Some(path) = failure.whole.as_ref().and_then(files.lies_at) {
         text.push_str(&format!("    (all that was printed: {path})\n"));
     }
-    text.push_str(&reports(failure, detail));
+    text.push_str(&reports(failure, part));
     text
 }
 
@@ -227,11 +205,11 @@ fn changed(subject: &PromptSubject<'_>, failure: &FailureEntry) -> String {
 }
 
 /// The last tool calls, as many as have room, in their order; they stand in what an agent printed too.
-fn tools(failure: &FailureEntry, detail: Detail) -> String {
+fn tools(failure: &FailureEntry, part: usize) -> String {
     if failure.criteria.is_empty() && !failure.output.is_empty() {
         return String::new();
     }
-    let mut left = detail.bytes(TOOLS_BYTES_MAX);
+    let mut left = TOOLS_BYTES_MAX / part;
     let line = |call: &ToolCall| {
         let call = in_a_line(&format!("{}: {}", call.tool, call.target), TOOL_BYTES_MAX);
         indented(call.trim_end_matches(": "))
@@ -254,15 +232,15 @@ fn checks(failure: &FailureEntry) -> String {
 }
 
 /// The end of what the attempt printed, or the checks that did not hold.
-fn printed(failure: &FailureEntry, detail: Detail) -> String {
-    let lines = last_lines(&failure.output, detail.bytes(OUTPUT_BYTES_MAX));
+fn printed(failure: &FailureEntry, part: usize) -> String {
+    let lines = last_lines(&failure.output, OUTPUT_BYTES_MAX / part);
     let whose = if failure.criteria.is_empty() { "it" } else { "its checks" };
     led(&format!("    (what {whose} printed:)\n"), &lines)
 }
 
 /// The parts of its report.
-fn reports(failure: &FailureEntry, detail: Detail) -> String {
-    let (words_max, value_max) = (detail.bytes(REPORT_BYTES_MAX), detail.bytes(VALUE_BYTES_MAX));
+fn reports(failure: &FailureEntry, part: usize) -> String {
+    let (words_max, value_max) = (REPORT_BYTES_MAX / part, VALUE_BYTES_MAX / part);
     let handoff = failure.handoff.as_deref().unwrap_or_default();
     let value = failure.value.as_ref().map(doc::write_compact);
     let unclear = Clarity::words(failure.unclear, "");

@@ -186,23 +186,18 @@ fn line(world: &World, x: Ix) -> String {
     let title = in_a_line(title(world, id), TITLE_BYTES_MAX);
     let origin = world.state.atom(id).and_then(|atom| atom.origin.as_ref());
     let proposed = origin.and_then(|origin| origin.get("proposed")?.as_str());
+    let name = proposed.unwrap_or(id.as_str());
+    if world.graph.vertex(x).kind != NodeKind::Task {
+        return format!("    {name} ({title})\n");
+    }
     let tries = descent_core::search::tries(&world.state, id);
-    let end = match failure(world, id).filter(|_| tries.iter().any(|tried| tried.has_failed())) {
-        Some(reason) => format!("failed: {}", in_a_line(&reason, END_BYTES_MAX)),
+    let has_failed = tries.iter().any(|tried| tried.has_failed());
+    let end = match world.state.newest_failure(id).filter(|_| has_failed) {
+        Some((_, failure)) => format!("failed: {}", in_a_line(&failure.reason, END_BYTES_MAX)),
         None if tries.is_empty() => "was not tried".to_string(),
         None => "was done, and did not help".to_string(),
     };
-    match world.graph.vertex(x).kind {
-        NodeKind::Task => format!("    {} ({title}) {end}\n", proposed.unwrap_or(id.as_str())),
-        NodeKind::Plan | NodeKind::All | NodeKind::Any => {
-            format!("    {} ({title})\n", proposed.unwrap_or(id.as_str()))
-        }
-    }
-}
-
-fn failure(world: &World, id: &AtomId) -> Option<String> {
-    let newest = world.state.newest_failure(id);
-    newest.map(|(_, failure)| failure.reason.clone())
+    format!("    {name} ({title}) {end}\n")
 }
 
 // The part of a planner's prompt about the control law: where the result stands, what is to be done, and what may not

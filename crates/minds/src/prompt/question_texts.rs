@@ -212,7 +212,6 @@ pub(super) fn is_without_patch(one: &RatedDifference) -> bool {
 pub(super) fn changed(one: &RatedDifference) -> String {
     match &one.patch {
         Some(patch) if !is_without_patch(one) => fenced(patch),
-        _ if one.files.is_empty() => String::new(),
         _ => {
             let shown: Vec<&str> =
                 one.files.iter().take(DIFFERENCE_FILES_MAX).map(String::as_str).collect();
