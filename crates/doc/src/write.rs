@@ -289,16 +289,16 @@ fn fits_in(node: &Node, room: usize) -> bool {
     fits(room, |out| write_parts(node, Flow::Spaced, out))
 }
 
-fn fits(room: usize, write: impl FnOnce(&mut Room) -> fmt::Result) -> bool {
-    write(&mut Room { left: room }).is_ok()
+fn fits(room: usize, write: impl FnOnce(&mut CharRoom) -> fmt::Result) -> bool {
+    write(&mut CharRoom { left: room }).is_ok()
 }
 
 /// Takes so many characters and keeps none; then it is full.
-struct Room {
+struct CharRoom {
     left: usize,
 }
 
-impl fmt::Write for Room {
+impl fmt::Write for CharRoom {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         // A character has four bytes at most.
         let is_long = text.len() / 4 > self.left;

@@ -356,7 +356,7 @@ fn stopped(pid: u32, left: &mut usize) -> Option<ProcessEntry> {
 #[derive(Debug)]
 struct Peer {
     writer: Option<WriteHalf<DuplexStream>>,
-    /// What is not written yet.
+    /// The part of a chunk that is not written yet.
     held: Vec<u8>,
 }
 

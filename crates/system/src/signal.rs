@@ -121,20 +121,19 @@ pub fn end_us_again() -> io::Result<()> {
 
 static OUTLIVES_HANGUPS: AtomicBool = AtomicBool::new(false);
 
-/// From here on the end of a terminal changes nothing. Children begin with the system's default: a handler is not
-/// inherited.
+/// From here on the end of a terminal changes nothing.
 pub fn outlive_hangups() {
     OUTLIVES_HANGUPS.store(true, Ordering::Relaxed);
     outlive(Signal::Hangup.number(), "a hangup ends this process");
 }
 
-/// Makes a write beyond the file size limit (`ulimit -f`) an error instead of the end of the process. Children begin
-/// with the system's default: a handler is not inherited.
+/// Makes a write beyond the file size limit (`ulimit -f`) an error instead of the end of the process.
 pub fn outlive_the_file_limit() {
     let signal = rustix::process::Signal::XFSZ.as_raw();
     outlive(signal, "a limit on the size of files ends this process");
 }
 
+/// Children begin with the system's default: a handler is not inherited.
 fn outlive(signal: i32, otherwise: &str) {
     if let Err(error) = signal_hook::flag::register(signal, Arc::default()) {
         tracing::warn!(%error, "{otherwise}");

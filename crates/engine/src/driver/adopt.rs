@@ -24,7 +24,7 @@ pub struct CommitReport {
     pub events: Vec<Event>,
 }
 
-/// Commits what `decide` makes of the present file, under the commit lock. Where that is nothing, the file stays as it is.
+/// Commits what `decide` makes of the present file, under the commit lock. The file stays as it is if that is nothing.
 pub(crate) fn commit<E>(
     store: &mut Store,
     mut decide: impl FnMut(&LoadedState) -> Result<Option<Adoption>, E>,

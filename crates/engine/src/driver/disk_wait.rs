@@ -113,7 +113,7 @@ impl Loop<'_> {
         }
     }
 
-    /// What is waited for is there: the disk when the state was written, the repository when work came to its end.
+    /// Ends the wait for it: for the disk when the state was written, for the repository when work came to its end.
     pub(super) fn is_there(&mut self, what: WaitsFor) {
         if self.disk_wait.waits_for() == Some(what) {
             self.there_is_room();
