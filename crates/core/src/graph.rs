@@ -42,17 +42,6 @@ impl NodeKind {
     }
 }
 
-impl NodeKind {
-    pub fn word(self) -> &'static str {
-        match self {
-            NodeKind::Task => "task",
-            NodeKind::Plan => "plan",
-            NodeKind::All => "all",
-            NodeKind::Any => "any",
-        }
-    }
-}
-
 #[derive(Debug)]
 pub struct Vertex {
     pub kind: NodeKind,
