@@ -10,13 +10,7 @@ mod parts;
 #[cfg(test)]
 mod tests;
 
-use alloc::{
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
+use crate::doc::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use parts::{of_atoms, of_objective, of_plans, of_result};

@@ -7,8 +7,7 @@ mod outcome;
 #[cfg(test)]
 mod tests;
 
-use alloc::{string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use serde::{Deserialize, Serialize};
 
 pub use input::{ConsultAnswer, ConsultEnd, Input, Merge, Observation, Scope};

@@ -8,7 +8,7 @@ pub mod approach;
 pub mod blocks;
 pub mod distance;
 
-use alloc::{format, string::String};
+use crate::doc::prelude::*;
 use core::cmp::Ordering;
 
 use crate::{

@@ -9,7 +9,7 @@ mod learnt;
 #[cfg(test)]
 mod tests;
 
-use alloc::{collections::BTreeSet, vec::Vec};
+use crate::doc::prelude::*;
 use core::cmp::Reverse;
 
 pub use book::{LESSON_CHARS_MAX, LESSONS_MAX, SCHEMA, counts, forget, learn, new, read, write};

@@ -5,12 +5,7 @@
 
 pub mod ranking;
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use immutable_chunkmap::set::Set;
 use ranking::RememberedChoices;
 

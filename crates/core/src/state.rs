@@ -32,12 +32,7 @@ pub mod usage;
 pub mod value;
 pub mod verdicts;
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 pub use answer_records::{
     AnswerRecord, IssuesAnswer, JudgingRecord, KeptAnswer, PassAnswer, TextAnswer,
 };

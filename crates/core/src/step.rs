@@ -42,8 +42,7 @@ mod turn_end;
 mod unusable;
 mod usage;
 
-use alloc::vec::Vec;
-
+use crate::doc::prelude::*;
 use transaction::Transaction;
 
 use crate::{

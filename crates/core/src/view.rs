@@ -15,7 +15,7 @@ pub mod usage;
 pub mod why;
 pub mod work;
 
-use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
+use crate::doc::prelude::*;
 use serde::{Serialize, Serializer};
 
 use crate::{

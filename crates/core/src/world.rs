@@ -9,7 +9,7 @@ pub mod results;
 pub mod session;
 pub(crate) mod speculation;
 
-use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
+use crate::doc::prelude::*;
 use core::ops::Deref;
 
 pub(crate) use self::session::{

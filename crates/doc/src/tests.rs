@@ -6,12 +6,7 @@ use super::{
     Limits, Node, Places, canonical, parse, parse_bytes, pointer_push, slip_of, suggest, write,
     write_compact, write_filled,
 };
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec,
-    vec::Vec,
-};
+use crate::prelude::*;
 
 type Seen = (&'static str, usize, usize);
 

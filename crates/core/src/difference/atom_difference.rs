@@ -1,8 +1,7 @@
 //! Describes the difference of one atom: its resolution, its intent, its tries.
 
-use alloc::{format, string::ToString, sync::Arc};
-
 use super::{Comparison, Weight, between, is_same, keys, of_result, same, short};
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     id::AtomId,

@@ -1,14 +1,8 @@
 //! Describes the difference of single parts: for the correction that tells of it, from what to what; of people's requests
 //! to the loop; of its own notes. Two plans of a step are compared by their tasks, since their ids are others each time.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{Comparison, Difference, NOTHING, Weight, between, keys, listed, same, short, words};
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     id::AtomId,

@@ -1,8 +1,7 @@
 //! Totality: whatever is changed in a state has words, and a patch that makes the very state.
 
-use alloc::{string::String, vec::Vec};
-
 use super::*;
+use crate::doc::prelude::*;
 use crate::{
     doc::{Member, Value},
     state::{

@@ -1,11 +1,7 @@
 //! The subject of an event: its atom, and whether it belongs to the history; the event of an entry of the trail.
 
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::Event;
+use crate::doc::prelude::*;
 use crate::{id::AtomId, state::EntryKind};
 
 impl Event {

@@ -3,9 +3,8 @@
 //!
 //! Invariant: a record that is torn or belongs to another intent is void as a whole.
 
-use alloc::{string::String, vec::Vec};
-
 use super::Outcome;
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Limits, Member, Node},
     id::Digest,

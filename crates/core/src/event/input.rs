@@ -2,8 +2,7 @@
 //!
 //! Not here: where lines are kept.
 
-use alloc::{boxed::Box, string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use serde::Serialize;
 
 use super::{AgentEnd, Leftovers, Outcome};

@@ -3,8 +3,7 @@
 //!
 //! Not here: its record on the disk (`record`), and what it means (`step/attempt_end`).
 
-use alloc::{collections::BTreeSet, format, string::String, sync::Arc, vec::Vec};
-
+use crate::doc::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::{

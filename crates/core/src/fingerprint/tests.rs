@@ -1,8 +1,7 @@
 //! Which failures are alike.
 
-use alloc::{string::String, vec::Vec};
-
 use super::of;
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     id::{AtomId, AttemptId, Digest},
@@ -84,8 +83,8 @@ fn failures_with_other_words_checks_endings_or_classes_differ() {
 #[test]
 fn only_the_end_of_a_long_output_counts() {
     let long = |first: &str| {
-        let rest: Vec<String> = (0..20).map(|n| alloc::format!("line {}", "x".repeat(n))).collect();
-        alloc::format!("{first}\n{}", rest.join("\n"))
+        let rest: Vec<String> = (0..20).map(|n| format!("line {}", "x".repeat(n))).collect();
+        format!("{first}\n{}", rest.join("\n"))
     };
     assert_eq!(printed(&long("began here")), printed(&long("began there")));
 }

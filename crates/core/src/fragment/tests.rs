@@ -1,7 +1,6 @@
 //! The output of a planner: every stage with its fault, and the outcome of a valid fragment.
 
-use alloc::{format, string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use num_bigint::BigUint;
 
 use super::*;

@@ -1,13 +1,7 @@
 //! Plans of a few atoms, and the rules that speak of each.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::*;
+use crate::doc::prelude::*;
 use crate::{id::Lineage, plan};
 
 fn issues_with(atoms: &str, constraints: &str, facts: &PlanFacts) -> Vec<String> {

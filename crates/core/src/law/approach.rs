@@ -3,13 +3,7 @@
 //! Invariant: by the words of the text alone, nothing is run. Nobody guesses how a shell expands a text: such a text is
 //! the target of the shell as a whole.
 
-use alloc::{
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use crate::{
     fingerprint,
     id::Digest,

@@ -3,14 +3,8 @@
 //! Invariant: it refuses proposals of planners alone. Choices of a plan are ordered and none is excluded, and what a worker
 //! does is not forbidden.
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    vec::Vec,
-};
-
 use super::approach::{self, Approach};
+use crate::doc::prelude::*;
 use crate::{
     id::AtomId,
     state::{

@@ -4,8 +4,7 @@
 //! Invariant: a change that is tried, taken or not, lowers the measure by exactly one attempt; so the bound that was told
 //! holds whatever planners do.
 
-use alloc::{format, string::String};
-
+use crate::doc::prelude::*;
 use num_bigint::BigUint;
 
 use super::{ChangesBound, Measure, attempts_max, attempts_of_any, may_turn, probes_max};

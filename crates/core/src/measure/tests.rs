@@ -1,8 +1,7 @@
 //! Counts of the measure on small graphs.
 
-use alloc::{format, string::String, vec::Vec};
-
 use super::*;
+use crate::doc::prelude::*;
 use crate::state::run::DecimalText;
 use crate::{
     id::Lineage,

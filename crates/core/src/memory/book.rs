@@ -2,14 +2,7 @@
 //!
 //! Invariant: an ending changes a book once, however often it is told.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Limits},
     id::{LessonId, Lineage, UnixMillis},

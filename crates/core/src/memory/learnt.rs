@@ -2,12 +2,8 @@
 //!
 //! Invariant: only an outcome teaches. A failure of the environment teaches nothing: the next run tries that again too.
 
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::book::{LESSON_CHARS_MAX, NAME_CHARS_MAX, clean};
+use crate::doc::prelude::*;
 use crate::{
     graph::{Ix, NodeKind, PlannedPhase},
     id::{AtomId, Digest, LessonId},

@@ -1,13 +1,7 @@
 //! A book of lessons: its text, and the changes by an ending.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec,
-    vec::Vec,
-};
-
 use super::*;
+use crate::doc::prelude::*;
 use crate::{
     id::{Digest, LessonId, Lineage, RunId, UnixMillis},
     state::{Extra, LearntRun, LessonKind, LessonSource},

@@ -1,12 +1,7 @@
 //! Plans as people write them: nested, without kinds, with one id for a list. Each form gives the same state.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{PlanReading, read, text_of};
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Places},
     graph::validate,

@@ -1,8 +1,7 @@
 //! Answers of aligners: taken whole, or refused with every fault.
 
-use alloc::{format, string::String, vec::Vec};
-
 use super::*;
+use crate::doc::prelude::*;
 
 fn node(text: &str) -> Node {
     let parsed = doc::parse(text, &doc::Limits::default());

@@ -3,7 +3,7 @@
 //!
 //! Invariant: it only orders: what is last is tried too, when nothing else is left.
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use crate::doc::prelude::*;
 use core::cmp::Reverse;
 
 use crate::{

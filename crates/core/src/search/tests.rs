@@ -1,7 +1,5 @@
 //! The next selection, and what it must not contain.
 
-use alloc::{format, string::String, vec::Vec};
-
 use super::*;
 use crate::{id::Lineage, plan};
 

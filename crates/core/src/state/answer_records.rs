@@ -3,8 +3,6 @@
 //! Invariant: an answer is taken whole or not at all. An unknown key says nothing, unless it is a misspelt one. Not here:
 //! which question has which form (`consult`), the JSON Schemas (`answer_forms`).
 
-use alloc::{format, string::String, vec::Vec};
-
 use super::{
     AnswerForm, AssessmentCode, Complexity, CriterionScore, IssueRecord, JudgedBy, Question,
     answer_texts::{
@@ -20,6 +18,7 @@ use super::{
     usage::Micros,
     value::FieldValue,
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     id::{AgentName, AtomId, Digest},

@@ -2,8 +2,6 @@
 //!
 //! Not here: the records that have them (`answer_records`, `judged`, `profile`).
 
-use alloc::{boxed::Box, format, string::String, vec::Vec};
-
 use super::{
     check::Thousandths,
     fields::{Fields, NEAR_MISS},
@@ -11,6 +9,7 @@ use super::{
     usage::Micros,
     value::FieldValue,
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Member, Value},
     id::AtomId,

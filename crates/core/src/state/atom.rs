@@ -10,14 +10,13 @@ pub use ends::{GUIDANCE_CHARS_MAX, GUIDANCE_MAX, ShownStatus};
 pub use phase::{AlikeFailures, PhaseBudget, PhaseEnd, PhaseLimit, Placed, Rest};
 pub use plan::{Fragment, Grant, GrantEntry, PlanningStep, replans, replans_left};
 
-use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
-
 use super::{
     Binding, Check, FreeValue, RetryFrom,
     answer_records::CostEstimate,
     fields::{DurationText, Extra, Fields, Writer},
     table::{Part, record, words},
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Node, Value},
     id::{AgentName, AtomId, AttemptId, Digest},

@@ -2,13 +2,8 @@
 //!
 //! Invariant: each atom has one place. Not here: what is ready (`desired`).
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{Atom, State};
+use crate::doc::prelude::*;
 use crate::id::AtomId;
 
 impl State {

@@ -9,8 +9,6 @@ pub use number::{BASELINE, NumberRule, number_node, number_of};
 pub use number::{Pattern, PatternKind, patterns, schema, schemas};
 pub use quality::{CRITERIA_MAX, Criterion, LEVEL_MAX, QualityLeaf, Thousandths};
 
-use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec::Vec};
-
 use super::{
     FreeValue,
     fields::{DurationText, Extra, Fields, Findings, Writer},
@@ -18,6 +16,7 @@ use super::{
     table::{Part, record, rule},
     value::FieldValue,
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Node},
     id::Digest,

@@ -5,17 +5,13 @@
 //!
 //! A new question is a row of `questions!` and a text file of its name beside the other prompts.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-};
-
 use super::{
     Intent, JudgingLevel, Usage,
     check::{QualityLeaf, Thousandths},
     fields::Fields,
     table::{record, words},
 };
+use crate::doc::prelude::*;
 use crate::{
     doc,
     id::{AgentName, AtomId, AttemptId, CommitId, ConsultId, Digest, Epoch},

@@ -2,10 +2,6 @@
 //!
 //! Not here: the rules of the graph themselves (`graph::validate`), which get the half-read state as it is.
 
-use alloc::{
-    borrow::ToOwned, boxed::Box, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec,
-};
-
 use super::{
     Atom, Binding, Body, Control, Correction, Entry, Extra, Objective, Run, ShownStatus, State,
     VERSION, Version,
@@ -17,6 +13,7 @@ use super::{
     table::rule,
     value::FieldValue,
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Limits, Node, Value},
     id::{AtomId, Digest, Lineage, Serial},

@@ -8,15 +8,7 @@ pub(super) mod implied;
 pub(crate) mod labels;
 mod lines;
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 pub use change_set::ChangeSet;
 
 use self::lines::{FileText, Lines, Piece, RecordKey, RenderedRecord};

@@ -3,12 +3,7 @@
 //! Invariant: a key that is not asked for is unknown. It is a fault where `near_miss` says so; else it is kept with the key
 //! that it followed, and warned of.
 
-use alloc::{
-    borrow::ToOwned,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use crate::doc::prelude::*;
 
 mod length;
 mod writer;

@@ -2,8 +2,6 @@
 //!
 //! Invariant: none of it decides a result. Not here: the rules (`judging`), when somebody is asked (`step/gate`).
 
-use alloc::{format, string::String, vec::Vec};
-
 use super::{
     answer_texts::{line, said, share},
     check::Thousandths,
@@ -12,6 +10,7 @@ use super::{
     table::{record, words},
     value::FieldValue,
 };
+use crate::doc::prelude::*;
 
 /// Issues kept of one report: the heaviest.
 pub const ISSUES_MAX: usize = 20;

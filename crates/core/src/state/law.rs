@@ -3,8 +3,6 @@
 //! Invariant: numbers are whole thousandths, so that the same state gives the same bytes everywhere. Not here: how they
 //! are computed (`law`), when (`step/law_point`).
 
-use alloc::{format, string::String, vec::Vec};
-
 use super::{
     FreeValue, State,
     check::Thousandths,
@@ -13,6 +11,7 @@ use super::{
     table::{record, words},
     value::FieldValue,
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{Node, Value},
     id::{AtomId, AttemptId, CommitId, Digest},

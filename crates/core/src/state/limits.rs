@@ -2,18 +2,11 @@
 //!
 //! Not here: reading and writing them (`objective`).
 
-use alloc::{
-    borrow::ToOwned,
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     Constraints, FreeValue,
     rule::{FieldRule, Form},
 };
+use crate::doc::prelude::*;
 use crate::doc::{self, Node};
 
 /// Crashes that may cut off one atom.

@@ -2,13 +2,12 @@
 //!
 //! Not here: which lessons a run leaves, and which it is given (`memory`).
 
-use alloc::{string::String, vec::Vec};
-
 use super::{
     State,
     objective::MemoryUse,
     table::{record, words},
 };
+use crate::doc::prelude::*;
 use crate::id::{Digest, LessonId, Lineage, RunId};
 
 words! {

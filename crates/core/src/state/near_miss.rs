@@ -2,12 +2,6 @@
 //!
 //! Invariant: a key that begins with `x-` or `x_` is a person's own, unless its record decides.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     Check, Constraints, Control, Objective,
     atom::atom_text::{ATOM, TASK},
@@ -15,6 +9,7 @@ use super::{
     limits::fate_of,
     rule::{FieldRule, Owner},
 };
+use crate::doc::prelude::*;
 use crate::doc::{self, Member};
 
 /// A kind of record that people write.

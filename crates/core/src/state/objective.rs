@@ -1,7 +1,5 @@
 //! The agreement: objective, constraints (contract §4), and the control flags.
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
-
 use super::{
     Check, FreeValue, JudgingLevel, Micros, PlannerContext, UsageLimit,
     fields::{DurationText, Fields},
@@ -10,6 +8,7 @@ use super::{
     table::{record, words},
     value::FieldValue,
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{Node, Value},
     id::{RequestId, RunId},

@@ -5,7 +5,7 @@
 //!
 //! Not here: the place of patches.
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
+use crate::doc::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::{State, encode::ChangeSet, fields::Findings, value::FieldValue};

@@ -2,13 +2,12 @@
 //!
 //! Not here: how a result is told (`prompt::context`).
 
-use alloc::format;
-
 use super::{
     fields::{Extra, Fields},
     table::{record, words},
     value::FieldValue,
 };
+use crate::doc::prelude::*;
 
 /// Characters of a planner's prompt: at least, at most, and unless somebody chose.
 pub const CONTEXT_CHARS_MIN: u32 = 4_000;

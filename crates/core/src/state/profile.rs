@@ -2,12 +2,6 @@
 //!
 //! Invariant: a text that is no profile is a fault with its place. Not here: what follows from a profile (`profile`).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     answer_texts::{share, up_to},
     check::Thousandths,
@@ -16,6 +10,7 @@ use super::{
     table::{record, words},
     value::FieldValue,
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Node},
     id::AgentName,

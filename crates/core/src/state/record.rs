@@ -6,14 +6,7 @@
 mod correction;
 mod entries;
 
-use alloc::{
-    boxed::Box,
-    collections::{BTreeMap, BTreeSet},
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 pub use correction::{Correction, CorrectionRecord, CorrectionType, LostValue, Winner};
 pub use entries::{
     BacktrackEntry, ChoiceChange, ChoiceChanges, ChoiceEntry, DropEntry, EvidenceRecord,

@@ -5,7 +5,7 @@
 //!
 //! Not here: the content of a record.
 
-use alloc::sync::Arc;
+use crate::doc::prelude::*;
 use core::{
     borrow::Borrow,
     ops::{Deref, DerefMut},

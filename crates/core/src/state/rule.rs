@@ -2,9 +2,8 @@
 //!
 //! Not here: where it is made (`table`), and what it is used for (merges, the JSON Schema, the tables of the pages).
 
-use alloc::{boxed::Box, string::String, vec::Vec};
-
 use crate::doc::Node;
+use crate::doc::prelude::*;
 
 /// Who decides what stands at a key when an edit and the program both changed it (contract §8).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,8 +4,7 @@ pub mod account;
 pub mod final_result;
 mod spent;
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use final_result::{EndingFacts, JudgedLeaves};
 pub use spent::{ACTION, AgentSpent, Spent};
 
@@ -333,7 +332,7 @@ impl Run {
     /// The id of one more attempt: never one that was given before.
     pub fn next_attempt(&mut self, atom: &AtomId) -> AttemptId {
         self.attempts_started += 1;
-        AttemptId::new(alloc::format!("{atom}.{}", self.attempts_started))
+        AttemptId::new(format!("{atom}.{}", self.attempts_started))
     }
 
     /// The id of one more question: never one that was given before.

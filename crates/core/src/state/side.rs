@@ -3,9 +3,8 @@
 //! Invariant: a side file is evidence alone. Nothing is decided by one, so its loss costs nothing else. A reference
 //! that cannot be read is ignored. Not here: their place and lifetime (the shell).
 
-use alloc::{string::String, vec::Vec};
-
 use super::{fields::Fields, rule::Form, value::FieldValue};
+use crate::doc::prelude::*;
 use crate::{doc::Node, id::Digest};
 
 /// The key of a reference, beside the excerpt.

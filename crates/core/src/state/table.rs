@@ -2,13 +2,12 @@
 //!
 //! Not here: how one value is read (`value`), what the rules are used for (`rule`).
 
-use alloc::{boxed::Box, sync::Arc, vec::Vec};
-
 use super::{
     fields::{Fields, Writer},
     rule::{FieldRule, Owner},
     value::FieldValue,
 };
+use crate::doc::prelude::*;
 
 /// The keys of a part: all are the program's where the part is.
 pub(crate) fn owned(rules: Vec<FieldRule>, owner: Owner) -> Vec<FieldRule> {
@@ -391,7 +390,7 @@ macro_rules! words {
                 let known = said.and_then(Self::of_word);
                 known.ok_or_else(|| {
                     let words = Self::WORDS.map(|(word, _)| word).join(", ");
-                    alloc::format!("`{key}` is one of {words}")
+                    format!("`{key}` is one of {words}")
                 })
             }
         }

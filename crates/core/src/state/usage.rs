@@ -2,17 +2,13 @@
 //!
 //! Not here: limits of them (`objective`), and the sum of a state (`run`).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-};
-
 use super::{
     fields::{Extra, Fields},
     rule::Form,
     table::record,
     value::FieldValue,
 };
+use crate::doc::prelude::*;
 use crate::doc::{Node, Value};
 
 record! {

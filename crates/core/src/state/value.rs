@@ -2,15 +2,12 @@
 //!
 //! Not here: the objects that hold them (`table`).
 
-use alloc::{
-    borrow::ToOwned, boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec,
-};
-
 use super::{
     FreeValue, Shared,
     fields::{DurationText, Fields, Findings, pairs_node},
     rule::{AGENT_NAME, ATOM_ID, DURATION, Form},
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Member, Node},
     id::{

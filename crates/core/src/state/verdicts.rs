@@ -3,9 +3,8 @@
 //!
 //! Invariant: at most `VERDICTS_MAX` are kept, and the best one is always among them. Not here: evidence.
 
-use alloc::{string::String, vec::Vec};
-
 use super::{check::Thousandths, record::Choices, table::record};
+use crate::doc::prelude::*;
 use crate::id::{CommitId, TreeId};
 
 /// Verdicts kept at most: the best and the newest.

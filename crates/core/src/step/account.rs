@@ -3,9 +3,8 @@
 //!
 //! Invariant: it is made by code from what the state holds, on every ending, and decides nothing.
 
-use alloc::{format, string::String, vec::Vec};
-
 use super::{base_case, law_point, remedies, transaction::Transaction};
+use crate::doc::prelude::*;
 use crate::{
     id::AtomId,
     law, memory,

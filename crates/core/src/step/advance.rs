@@ -2,8 +2,6 @@
 //!
 //! Level-triggered: nothing here depends on the last input, so a resumed run goes on exactly as an undisturbed one.
 
-use alloc::{string::String, vec::Vec};
-
 use super::{
     attempt_end,
     backtrack::{self, BlockCause},
@@ -17,6 +15,7 @@ use super::{
     transaction::Transaction,
     usage,
 };
+use crate::doc::prelude::*;
 use crate::{
     event::Reason,
     state::{AtomStatus, Intent, OnStuck, RunStatus, objective::RequestKind},

@@ -4,8 +4,6 @@
 //! Not here: a turn whose protocol tells more (`turn_end`), waits for a provider (`provider_wait`), the next start
 //! (`dispatch`).
 
-use alloc::{format, string::String, sync::Arc};
-
 use super::{
     failure::{self, Failure, doubt},
     phase, planning, probing,
@@ -15,6 +13,7 @@ use super::{
     transaction::Transaction,
     unusable,
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     event::{AgentReport, AnswerDoubt, Event, Misfit, Outcome, Product},

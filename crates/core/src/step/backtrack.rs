@@ -1,13 +1,7 @@
 //! Conflict-directed backtracking: the next selection, and which group of a conflict changes first (contract §9).
 
-use alloc::{
-    collections::BTreeMap,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{failure, rest, transaction::Transaction};
+use crate::doc::prelude::*;
 use crate::{
     event::{ChoiceChange, Event},
     graph::{

@@ -4,9 +4,8 @@
 //! Invariant: only a verdict on a deciding basis completes a run or refutes a selection. Not here: the final result
 //! (`run_end`), and when a run ends (`advance`).
 
-use alloc::{string::String, vec::Vec};
-
 use super::{provider_wait::backoff_ms, transaction::Transaction, usage};
+use crate::doc::prelude::*;
 use crate::{
     event::Event,
     graph::Ix,

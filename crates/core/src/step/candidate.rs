@@ -3,18 +3,11 @@
 //!
 //! Invariant: a candidate is taken in only on the head that it was made on, and while the tree stands as it should.
 
-use alloc::{
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{
     attempt_end, failure::Failure, provider_wait::backoff_ms, repair, repair::RepairCause,
     transaction::Transaction, unusable,
 };
+use crate::doc::prelude::*;
 use crate::{
     event::{AgentEnd, AgentReport, AnswerDoubt, Event, Merge, Outcome},
     graph::active::ActiveGraph,

@@ -2,13 +2,12 @@
 //!
 //! Not here: whether anything may start at all (`advance`).
 
-use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
-
 use super::{
     base_case, gate, phase, probing, summarise,
     transaction::Transaction,
     usage::{self, Reservation},
 };
+use crate::doc::prelude::*;
 use crate::{
     event::StartReason,
     graph::{Ix, active::ActiveGraph, overlap},

@@ -1,8 +1,7 @@
 //! Failures and doubts in the trail. Not here: the cost of a failure (`attempt_end`).
 
-use alloc::{boxed::Box, collections::BTreeSet, format, string::String, vec::Vec};
-
 use super::{law_point, trail, transaction::Transaction};
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Node},
     event::{Event, FILES_MAX, Outcome},

@@ -4,17 +4,13 @@
 //! Invariant: a gate opens by one commit, on the answer or on the default path. It is no part of the measure, and no
 //! answer solves an atom, takes a choice away or ends the run.
 
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     planning::{self, announce, mark, report},
     question::{self, UNPAID},
     transaction::Transaction,
     usage,
 };
+use crate::doc::prelude::*;
 use crate::{
     answer_forms,
     doc::Node,

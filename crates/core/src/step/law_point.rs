@@ -3,9 +3,8 @@
 //! Invariant: at a point every leaf that a machine decides was measured on the head, so no clock decides a directive. The
 //! same plan with the same results is one point. Not here: the numbers (`law`), who has to obey (`fragment`).
 
-use alloc::{string::String, vec::Vec};
-
 use super::{base_case, question, transaction::Transaction};
+use crate::doc::prelude::*;
 use crate::{
     event::Event,
     law::{

@@ -5,17 +5,12 @@
 //! plan are told. It ends nothing, solves nothing and takes no choice away. Not here: which change is admitted
 //! (`replan`), the forms of answers (`answer_forms`).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     backtrack::{self, BlockCause},
     question, replan,
     transaction::Transaction,
 };
+use crate::doc::prelude::*;
 use crate::{
     answer_forms,
     doc::{Fault, Node},

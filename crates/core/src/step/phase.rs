@@ -3,12 +3,11 @@
 //! Invariant: an end is decided once. A phase is resolved without its open parts only if nothing outside was tried
 //! under its fragment before. So no context in which something was tried becomes another.
 
-use alloc::{sync::Arc, vec::Vec};
-
 use super::{
     transaction::Transaction,
     usage::{self, LimitedUsage, Reservation},
 };
+use crate::doc::prelude::*;
 use crate::{
     graph::{Ix, PlannedPhase},
     id::{AtomId, Digest},

@@ -2,16 +2,8 @@
 //!
 //! Invariant: the atoms of a fragment, the change of its step and the entry of the trail are one commit.
 
-use alloc::{
-    boxed::Box,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{failure::Failure, repair, transaction::Transaction};
+use crate::doc::prelude::*;
 use crate::{
     difference,
     doc::Fault,

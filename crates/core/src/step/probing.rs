@@ -4,9 +4,8 @@
 //! Invariant: a context is probed once at most, and a finding closes nothing: it orders choices, and is told. Not here: the
 //! reading of an answer (`finding`), the order of choices (`search`).
 
-use alloc::{format, string::String, sync::Arc, vec::Vec};
-
 use super::{backtrack, failure::Failure, transaction::Transaction, usage};
+use crate::doc::prelude::*;
 use crate::{
     answer_forms,
     event::{Event, Outcome, StartReason},

@@ -3,9 +3,8 @@
 //! Invariant: an agent waits only so often before its provider answers. Not here: whose end is waited for
 //! (`turn_end`, `question`).
 
-use alloc::format;
-
 use super::transaction::Transaction;
+use crate::doc::prelude::*;
 use crate::{
     event::{self, AgentEnd, AgentLack},
     id::{AgentName, AtomId, Digest, UnixMillis},

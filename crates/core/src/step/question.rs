@@ -3,13 +3,8 @@
 //! Not here: which question is in flight (`consult`), what makes one due and what its answer changes (`pass_questions`,
 //! `gate`, `rate`, `summarise`, `final_words`), how it is asked (the shell).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{provider_wait, provider_wait::backoff_ms, transaction::Transaction, usage};
+use crate::doc::prelude::*;
 use crate::{
     answer_forms::rated_leaf,
     doc::{self, Node},

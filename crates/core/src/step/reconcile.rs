@@ -2,13 +2,12 @@
 //! are parked, and those of this one come back. Results that were made from other inputs are made again. The rebuilt
 //! tree is taken in.
 
-use alloc::{collections::BTreeSet, sync::Arc, vec::Vec};
-
 use super::{
     attempt_end, probing,
     repair::{RepairCause, repair},
     transaction::Transaction,
 };
+use crate::doc::prelude::*;
 use crate::{
     event::Event,
     graph::Ix,

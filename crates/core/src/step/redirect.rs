@@ -2,9 +2,8 @@
 //!
 //! Not here: the change itself (`change`).
 
-use alloc::string::ToString;
-
 use super::{attempt_end, transaction::Transaction};
+use crate::doc::prelude::*;
 use crate::{
     event::Event,
     id::Epoch,

@@ -2,15 +2,8 @@
 //!
 //! Invariant: every remedy changes something. Not here: what the next run makes of an edit (`change`).
 
-use alloc::{
-    collections::BTreeSet,
-    format,
-    string::{String, ToString},
-    vec,
-    vec::Vec,
-};
-
 use super::transaction::Transaction;
+use crate::doc::prelude::*;
 use crate::state::limits::{INTERRUPTIONS_MAX, REPAIRS_MAX};
 use crate::{
     event::Reason,

@@ -1,15 +1,11 @@
 //! Makes an outdated result again, up to a limit; counts results and repairs.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-};
-
 use super::{
     failure::{self, Failure},
     phase,
     transaction::Transaction,
 };
+use crate::doc::prelude::*;
 use crate::{
     event::{Event, FILES_MAX},
     id::{AtomId, AttemptId, Digest},

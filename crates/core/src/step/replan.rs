@@ -6,16 +6,9 @@
 
 mod position;
 
-use alloc::{
-    boxed::Box,
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use self::position::{Place, Proposal};
 use super::{backtrack::BlockCause, gate, transaction::Transaction};
+use crate::doc::prelude::*;
 use crate::{
     fragment::delta::{self, AcceptedDelta},
     graph::Ix,

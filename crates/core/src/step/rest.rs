@@ -3,9 +3,8 @@
 //! Invariant: a rest closes no context and takes no attempt, and there is one in each context at most. So the search stays
 //! complete, and the measure is as it was.
 
-use alloc::vec::Vec;
-
 use super::transaction::Transaction;
+use crate::doc::prelude::*;
 use crate::{
     event::Event,
     id::{AtomId, Digest},

@@ -1,17 +1,12 @@
 //! The end of a run: one typed final result, whatever the reason. Not here: whether a run ends
 //! (`advance`), and whether the base case holds (`base_case`).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{
     account, base_case, final_words, law_point, question,
     remedies::{self, next_moves},
     transaction::Transaction,
 };
+use crate::doc::prelude::*;
 use crate::{
     event::{Event, NotTaken},
     graph::Ix,

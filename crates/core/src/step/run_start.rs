@@ -1,12 +1,5 @@
 //! The beginning of a run, with its lessons and what a repository lost, and a person's requests to it.
 
-use alloc::{
-    collections::BTreeSet,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{
     Refusal, attempt_end, base_case, consult, final_words, law_point, pass_questions, rate,
     redirect,
@@ -15,6 +8,7 @@ use super::{
     transaction::Transaction,
     turn_end, usage,
 };
+use crate::doc::prelude::*;
 use crate::{
     event::{AgentEnd, Event, Leftovers, Outcome},
     graph::Ix,

@@ -5,9 +5,8 @@
 //! and failures are counted in the tries of their atom, never here. An entry beside which a person wrote stays as it
 //! is. A pass goes over the whole trail, but only after a part of it is new: so the cost follows what was added.
 
-use alloc::{boxed::Box, collections::BTreeMap, string::String, sync::Arc, vec::Vec};
-
 use super::transaction::Transaction;
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     fingerprint,

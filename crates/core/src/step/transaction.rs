@@ -4,13 +4,7 @@
 mod bound;
 mod reads;
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    sync::Arc,
-    vec::Vec,
-};
+use crate::doc::prelude::*;
 use core::{cell::OnceCell, ops::Deref};
 
 use crate::{

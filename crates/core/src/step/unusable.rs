@@ -2,9 +2,8 @@
 //!
 //! Invariant: the attempts that showed it cost nothing. Not here: ends that are failures of the attempt (`attempt_end`).
 
-use alloc::{collections::BTreeSet, vec::Vec};
-
 use super::{failure::Failure, phase, transaction::Transaction};
+use crate::doc::prelude::*;
 use crate::{
     id::{AtomId, Digest},
     state::{AtomStatus, Intent, Role, TryEnd, atom::Rest},

@@ -2,8 +2,7 @@
 //!
 //! Invariant: the usage of an attempt is reserved by its intent and settled once, when it lands (`transaction/settle`).
 
-use alloc::vec::Vec;
-
+use crate::doc::prelude::*;
 use crate::{
     event::Outcome,
     id::{AgentName, AtomId, AttemptId, Epoch},

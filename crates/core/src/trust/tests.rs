@@ -1,12 +1,7 @@
 //! The list of what can execute, and the rule of who owns a file, as tables.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::*;
+use crate::doc::prelude::*;
 use crate::{id::Lineage, plan, state::decode::decode};
 
 #[test]

@@ -1,13 +1,6 @@
 //! The work graph as nodes and edges, for every renderer, and the choices of its groups.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use serde::Serialize;
 
 use super::status_word;

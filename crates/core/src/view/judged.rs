@@ -1,8 +1,7 @@
 //! Views of what steers a run: issues of plans, opinions about passes, the control law, marks and questions, the kind of
 //! task. None of it is proof.
 
-use alloc::{string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use serde::Serialize;
 
 use crate::{

@@ -5,8 +5,7 @@
 //!
 //! Not here: measuring a leaf, and which verdict decides (`verdict`).
 
-use alloc::{borrow::ToOwned, collections::BTreeSet, string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use serde::Serialize;
 
 use super::next::is_changed_since;

@@ -4,7 +4,7 @@
 //! Invariant: the holder of the lease is alive. A heartbeat only tells its activity, and a missing
 //! one proves nothing. Not here: reading clocks, locks and the heartbeat.
 
-use alloc::{string::String, vec::Vec};
+use crate::doc::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use crate::{

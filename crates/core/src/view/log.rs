@@ -1,12 +1,6 @@
 //! The history that a state keeps: trail, corrections, results and the last ending, in order.
 
-use alloc::{
-    borrow::ToOwned,
-    collections::BTreeSet,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
+use crate::doc::prelude::*;
 use serde::Serialize;
 
 use crate::{

@@ -2,10 +2,7 @@
 //!
 //! Not here: its change and its output (the shell).
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    string::String,
-};
+use crate::doc::prelude::*;
 use serde::Serialize;
 
 use crate::{

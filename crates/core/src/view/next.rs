@@ -3,9 +3,8 @@
 //! Invariant: it changes something, and following it from command to command never comes back to where it began.
 //! Not here: all the ways out of a dead end, which the last result names.
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
-
 use super::StatusView;
+use crate::doc::prelude::*;
 use crate::{
     id::{AtomId, CommitId},
     state::{AtomStatus, Reason, RunStatus},

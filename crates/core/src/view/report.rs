@@ -3,13 +3,7 @@
 //! Invariant: it follows from the state alone, so the same state gives the same report. Not here: how it is written
 //! (the shell).
 
-use alloc::{
-    collections::BTreeMap,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use serde::Serialize;
 
 use super::{

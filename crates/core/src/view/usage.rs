@@ -3,11 +3,8 @@
 //!
 //! Not here: how it is drawn (the shell), how the bound is counted (`measure`).
 
-use alloc::{
-    collections::BTreeMap,
-    string::{String, ToString as _},
-    vec::Vec,
-};
+use crate::doc::prelude::*;
+use alloc::string::ToString as _;
 
 use num_bigint::BigUint;
 use serde::{Deserialize, Serialize};

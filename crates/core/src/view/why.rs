@@ -3,8 +3,7 @@
 
 pub(super) mod attempts;
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use attempts::attempts;
 use serde::Serialize;
 

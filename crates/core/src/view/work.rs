@@ -3,8 +3,7 @@
 //!
 //! Not here: how it is drawn (`render`), and the file.
 
-use alloc::{format, string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use serde::{Deserialize, Serialize};
 
 use super::usage::{UsageView, WaitView, waits};

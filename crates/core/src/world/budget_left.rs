@@ -2,8 +2,7 @@
 //!
 //! Not here: whether something may start with it (`step`).
 
-use alloc::{format, string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{
     state::{Intent, State, UsageLimit, usage},
     wording,

@@ -2,13 +2,8 @@
 //!
 //! Not here: their words in a prompt (`prompt`), their files and commits (the shell).
 
-use alloc::{
-    collections::BTreeMap,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::session::TrailLimits;
+use crate::doc::prelude::*;
 use crate::{
     id::{AtomId, AttemptId, Digest},
     state::{

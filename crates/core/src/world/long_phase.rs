@@ -3,9 +3,8 @@
 //!
 //! Invariant: a fragment is put to an agent once. Not here: the question (`step/summarise`).
 
-use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
-
 use super::results::result_in;
+use crate::doc::prelude::*;
 use crate::{
     graph::{Graph, Ix, active, active::ActiveGraph},
     id::{AtomId, Digest},

@@ -1,7 +1,6 @@
 //! Resolved atoms under a selection, their results and commits, and the results that each atom is made from.
 
-use alloc::{collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{
     graph::{AtomVec, Graph, Ix, NodeKind, active::ActiveGraph},
     id::{AtomId, CommitId, Digest},

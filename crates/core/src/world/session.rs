@@ -1,14 +1,6 @@
 //! The knowledge of a loop beside the file: its agents, its waits, why it cannot go on. A crash forgets it.
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet},
-    format,
-    string::String,
-    sync::Arc,
-    vec,
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use crate::{
     event::{AgentLack, Merge, Outcome},
     id::{AgentName, AtomId, AttemptId, CommitId, Digest, TreeId},

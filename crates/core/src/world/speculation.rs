@@ -5,9 +5,8 @@
 //! force. Nothing here moves the head. So the measure counts the same attempts with and without speculation. Not here:
 //! starting attempts (`dispatch`), and adopting a speculation (`advance`).
 
-use alloc::{sync::Arc, vec::Vec};
-
 use super::{AttemptProgress, SpeculativeTree, results, session::Session};
+use crate::doc::prelude::*;
 use crate::{
     event::{AnswerDoubt, Merge, Outcome},
     graph::{

@@ -1,10 +1,7 @@
 //! Any text, sound or broken, judged as serde_json judges it, and any bytes borne.
 
+use crate::prelude::*;
 use crate::{Fault, Limits, Member, Node, Value, canonical, parse, parse_bytes, write};
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
 use proptest::prelude::*;
 use serde_json::Value as Other;
 

@@ -4,9 +4,8 @@ mod bounded;
 mod contract;
 mod phases;
 
-use alloc::{format, string::String, vec::Vec};
-
 use super::{Ending, Prompt, PromptFiles, PromptInputs, TreeStart, attempt, next_attempt};
+use descent_core::doc::prelude::*;
 use descent_core::{
     id::{AtomId, UnixMillis},
     state::{State, decode},

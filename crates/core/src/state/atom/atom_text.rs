@@ -1,8 +1,7 @@
 //! Atoms read from the lossless tree, and written back, with the keys of each kind as rules.
 
-use alloc::{borrow::ToOwned, boxed::Box, format, string::String, vec::Vec};
-
 use super::{Atom, Body, PlanningStep, ShownStatus, Task, ends::kids};
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Node},
     id::AtomId,

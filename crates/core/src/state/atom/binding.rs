@@ -3,9 +3,8 @@
 //! Invariant: a binding holds its atom whole (`of`), so that backtracking may open it again. A parked one is inside
 //! that very atom and omits `of`.
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, format, string::String, sync::Arc, vec::Vec};
-
 use super::{Atom, Try};
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Member, Node, Value},
     id::{CommitId, Digest},

@@ -3,9 +3,8 @@
 //!
 //! Invariant: a word that only a newer version knows is written back as it is, with the keys beside it.
 
-use alloc::{borrow::ToOwned, format, string::String, sync::Arc, vec::Vec};
-
 use super::{Atom, AtomStatus, BlockedReport, FailureClass, SideEffect, Task, Try, TryEnd};
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Node},
     id::{AtomId, AttemptId},

@@ -3,9 +3,8 @@
 //!
 //! Not here: when a budget is over or a task rests (`step::phase`, `step::rest`).
 
-use alloc::{string::String, sync::Arc, vec::Vec};
-
 use super::{Atom, Try};
+use crate::doc::prelude::*;
 use crate::{
     id::{AtomId, Digest},
     state::{

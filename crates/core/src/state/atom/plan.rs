@@ -3,7 +3,7 @@
 //! Invariant: a fragment stays once it was made, in force or not: its tries tell that another is needed. Not here:
 //! accepting a fragment (`fragment`), asking for another (`search`).
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use crate::doc::prelude::*;
 use num_bigint::BigUint;
 
 use super::{Atom, PhaseBudget, PhaseEnd, Placed, Task, ends};
@@ -353,7 +353,7 @@ fn refuse_outcome(fields: &mut Fields<'_, '_>, task: &Task) {
         task.spec.output_schema.is_some(),
     ];
     for (key, _) in OUTCOME_KEYS.into_iter().zip(is_there).filter(|(_, is_there)| *is_there) {
-        let message = alloc::format!("a planning step has no `{key}`: it makes nothing but atoms");
+        let message = format!("a planning step has no `{key}`: it makes nothing but atoms");
         let hint = Some("put it on an atom of the fragment, or on one that waits for it".into());
         fields.fault_at(key, "plan-key", message, hint);
     }

@@ -2,8 +2,7 @@
 //!
 //! Invariant: no number meets a limit that says "baseline" while no value is measured.
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Member, Node, Span, Value},
     state::{

@@ -3,8 +3,7 @@
 //! Invariant: a score is a whole number of thousandths, so that comparing is exact. Not here: asking the judge (`step`,
 //! `prompt`).
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{Node, Value},
     state::{

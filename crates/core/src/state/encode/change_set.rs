@@ -1,7 +1,6 @@
 //! The records that a transition changed.
 
-use alloc::{collections::BTreeSet, sync::Arc};
-
+use crate::doc::prelude::*;
 use crate::{
     id::AtomId,
     state::{Records, State},

@@ -3,8 +3,7 @@
 //!
 //! Invariant: what is put back is what was left out, whatever a person edits outside of `internal`.
 
-use alloc::{sync::Arc, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{Member, Node, Value},
     id::Digest,

@@ -1,7 +1,6 @@
 //! Labels: what the program shows beside its own values in the file, for people alone. Nothing reads them.
 
-use alloc::{string::String, vec::Vec};
-
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Fault, Member, Node, Value},
     state::{Check, State},

@@ -3,7 +3,7 @@
 //! Invariant: the text of a line lies in the text of the file that was written last, and nowhere else. Only a line that
 //! changed since has a text of its own.
 
-use alloc::{collections::BTreeMap, string::String, sync::Arc, vec::Vec};
+use crate::doc::prelude::*;
 use core::ops::Range;
 
 use crate::{

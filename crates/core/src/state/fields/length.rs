@@ -1,9 +1,8 @@
 //! Two texts with a form of their own: a span of time, and a command.
 
-use alloc::{borrow::ToOwned, format, string::String};
-
 use super::Fields;
 use crate::doc::Value;
+use crate::doc::prelude::*;
 
 /// Bytes at most of a command. The system starts none with an argument of 128 KiB, and some are put after `exec`.
 const COMMAND_BYTES_MAX: usize = 127 << 10;

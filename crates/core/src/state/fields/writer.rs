@@ -1,14 +1,7 @@
 //! Writes an object of the lossless tree, key by key.
 
-use alloc::{
-    borrow::ToOwned,
-    boxed::Box,
-    collections::BTreeMap,
-    string::{String, ToString},
-    vec::Vec,
-};
-
 use super::{INTERNAL, Span};
+use crate::doc::prelude::*;
 use crate::{
     doc::{Member, Node, Value},
     state::rule::Owner,

@@ -1,8 +1,7 @@
 //! Corrections: the changes that people made (contract §8).
 
-use alloc::{collections::BTreeSet, string::String, sync::Arc, vec::Vec};
-
 use super::read_past;
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     id::{AttemptId, CommitId},
@@ -126,8 +125,7 @@ impl Correction {
         let taken: BTreeSet<&str> =
             corrections.iter().filter_map(|one| one.data.id.as_deref()).collect();
         // There is one candidate more than corrections, so one is free.
-        let mut names =
-            (1..=corrections.len() + 1).map(|n| alloc::format!("c{}", corrections.len() + n));
+        let mut names = (1..=corrections.len() + 1).map(|n| format!("c{}", corrections.len() + n));
         names.find(|id| !taken.contains(id.as_str())).unwrap_or_default()
     }
 
@@ -165,7 +163,7 @@ impl CorrectionRecord {
     pub fn word_text(&self) -> String {
         let verb = if self.affirms() { "confirmed" } else { "denied" };
         let [by, at] = [&self.by, &self.timestamp].map(|text| text.as_deref().unwrap_or_default());
-        alloc::format!("{verb} by {by} at {at}")
+        format!("{verb} by {by} at {at}")
     }
 }
 

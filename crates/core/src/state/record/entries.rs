@@ -1,8 +1,7 @@
 //! The data of each kind of entry of the trail (contract §7), and pieces of evidence: how one is made, and what it says.
 
-use alloc::{string::String, vec::Vec};
-
 use super::Choices;
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     id::{AgentName, AtomId, AttemptId, CommitId, Digest},

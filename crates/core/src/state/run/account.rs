@@ -2,8 +2,7 @@
 //!
 //! Not here: how they are computed (`step/account`).
 
-use alloc::vec::Vec;
-
+use crate::doc::prelude::*;
 use crate::state::{
     check::Thousandths,
     law::DirectiveOutcome,

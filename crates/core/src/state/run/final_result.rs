@@ -2,12 +2,11 @@
 //!
 //! Not here: what is computed from the rest of the state (`step/run_end`).
 
-use alloc::{string::String, vec::Vec};
-
 use super::{
     AgentSpent, RunStatus, Spent,
     account::{Accountable, LastDirective, RunMetrics},
 };
+use crate::doc::prelude::*;
 use crate::{
     doc::{Node, Value},
     id::{AtomId, CommitId, Lineage},

@@ -2,9 +2,8 @@
 //!
 //! Invariant: an attempt is settled once, when it leaves the list of those in flight.
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
-
 use super::{Intent, Run};
+use crate::doc::prelude::*;
 use crate::{
     doc::{Member, Node, Value},
     id::{AgentName, AttemptId},

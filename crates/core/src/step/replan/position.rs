@@ -1,14 +1,6 @@
 //! The places where a planning step may be put, in their order, and the atoms that each would change.
 
-use alloc::{
-    boxed::Box,
-    collections::BTreeMap,
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
+use crate::doc::prelude::*;
 use crate::state::limits::FRAGMENT_ATOMS_MAX;
 use crate::{
     fragment::delta::AcceptedDelta,

@@ -1,13 +1,7 @@
 //! How a growing trail is shortened: which entries stay in full, which become a line, and that no others are left out.
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
-
 use super::{cuts, shortened};
+use crate::doc::prelude::*;
 use crate::{
     doc::{self, Limits, Node},
     state::{Entry, EntryKind, fields::Findings, record::added, value::FieldValue},

@@ -1,7 +1,7 @@
 //! Changes of results and of tries: bound, opened again, parked, amended; the usage of attempts that are over, and the
 //! record of the control law.
 
-use alloc::{sync::Arc, vec::Vec};
+use crate::doc::prelude::*;
 use core::cell::OnceCell;
 
 use super::{Facts, Transaction};

@@ -1,8 +1,7 @@
 //! Queries of a state under change. Derived values are computed once, and anew after an edit that affects them.
 
-use alloc::{borrow::ToOwned, string::String, sync::Arc, vec::Vec};
-
 use super::Transaction;
+use crate::doc::prelude::*;
 use crate::{
     event::Event,
     graph::{

@@ -1,8 +1,7 @@
 //! Reports of small states.
 
-use alloc::{borrow::ToOwned, format, string::String, vec::Vec};
-
 use super::{Report, report};
+use crate::doc::prelude::*;
 use crate::{
     doc::Node,
     id::Digest,

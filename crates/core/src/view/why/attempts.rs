@@ -1,11 +1,6 @@
 //! Every kept attempt with its end: failed, solved, parked, in doubt or running.
 
-use alloc::{
-    borrow::ToOwned,
-    string::{String, ToString},
-    sync::Arc,
-    vec::Vec,
-};
+use crate::doc::prelude::*;
 use serde::Serialize;
 
 use crate::{

@@ -1,7 +1,6 @@
 //! The length of a prompt, whatever the state holds.
 
-use alloc::{format, string::String, vec::Vec};
-
+use descent_core::doc::prelude::*;
 use proptest::prelude::*;
 
 use super::{StateText, next, no_files};

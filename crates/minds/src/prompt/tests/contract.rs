@@ -1,8 +1,7 @@
 //! Values in short, by their schemas.
 
-use alloc::{format, string::String};
-
 use crate::prompt::upstream::shortened;
+use descent_core::doc::prelude::*;
 use descent_core::doc::{self, Node};
 
 fn node(text: &str) -> Node {

@@ -1,9 +1,8 @@
 //! Prompts of a planner, after phases of work.
 
-use alloc::{format, string::String, vec::Vec};
-
 use super::{StateText, next, no_files};
 use crate::prompt::{Prompt, bindings, next_attempt};
+use descent_core::doc::prelude::*;
 use descent_core::{id::AtomId, world::World};
 
 /// Phases one after the other, each planned by a step of its own, then the step `N`.
