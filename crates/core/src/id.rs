@@ -4,7 +4,7 @@
 //!
 //! Not here: how an id is drawn (the shell hands in what needs chance).
 
-use crate::doc::prelude::*;
+use alloc::{borrow::ToOwned, format, string::String};
 use core::{borrow::Borrow, cmp::Ordering, fmt};
 
 use smol_str::SmolStr;

@@ -17,7 +17,7 @@ use crate::{
     state::{
         FreeValue,
         answer_texts::misspelt,
-        fields::{Fields, Findings},
+        fields::{Fields, Findings, NEAR_MISS},
         table::record,
         value::FieldValue,
     },
@@ -173,8 +173,9 @@ pub(crate) fn read<T>(
         found.fault("too-many", ("/questions", answer.span), what, None);
     }
     // A mistyped key comes before the one that is missing by that.
-    let faults = found.warnings.iter().chain(&found.faults);
-    let faults: Vec<String> = faults.map(|fault| told(fault, &fault.pointer)).collect();
+    let mut faults: Vec<&Fault> = found.warnings.iter().chain(&found.faults).collect();
+    faults.sort_by_key(|fault| fault.rule != NEAR_MISS);
+    let faults: Vec<String> = faults.into_iter().map(|fault| told(fault, &fault.pointer)).collect();
     match read {
         Some(read) if faults.is_empty() => Ok(read),
         _ => Err(faults),

@@ -239,9 +239,9 @@ fn an_answer_that_is_no_plan_is_asked_for_again_twice() {
 fn a_plan_that_cannot_be_used_is_mended_in_the_same_talk() {
     let world = World::new();
     let rules = world.out("rules");
-    let faulty = json!({"summary": "so", "atoms": fragment()["atoms"]});
+    let faulty = json!({"atmos": fragment()["atoms"]});
     let rules_of = json!([
-        {"when": ["unknown key `summary`"], "answer": fragment()},
+        {"when": ["`atmos` is no key of the answer"], "answer": fragment()},
         {"when": [], "answer": faulty},
     ]);
     fs::write(&rules, rules_of.to_string()).unwrap();

@@ -105,7 +105,7 @@ fn an_ending_is_worded_after_it_is_on_the_disk_and_the_rest_of_the_result_stays(
     let output = &result["output"];
     assert_eq!(
         (&output["text"], &output["notes"], &output["by"]),
-        (&json!("It is made."), &json!(["model: it was short"]), &json!("model"))
+        (&json!("It is\nmade."), &json!(["model: it was short"]), &json!("model"))
     );
     assert_eq!(worded.last()["output"], *output);
     let started = ran.lines().into_iter().find(|line| line["event"] == "run_started");

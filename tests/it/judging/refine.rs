@@ -158,7 +158,8 @@ fn an_answer_that_cannot_be_taken_is_told_and_changes_nothing() {
     for (answer, words) in [
         (prose, "no JSON object"),
         ("{}".to_owned(), "`actions` is a list"),
-        (json!({"actions": [], "status": "solved"}).to_string(), "unknown key `status`"),
+        (json!({"actions": [], "status": "solved"}).to_string(), "`actions` is a list"),
+        (json!({"action": []}).to_string(), "`action` is no key of the answer"),
         (json!({"actions": [{"type": "step_solve"}]}).to_string(), "`step_solve` is no type"),
         (change("A", json!({"description": "x"})).to_string(), "`A` was written by a person"),
         (change("X", json!({"description": "x"})).to_string(), "`X` is no atom of the plan"),

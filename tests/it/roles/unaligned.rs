@@ -181,7 +181,7 @@ fn a_talking_aligner_that_is_silent_logged_out_or_wrong_to_the_end_is_told_in_a_
     for (behaviour, answer, why) in [
         ("silent", "", "the agent said nothing for 5 s"),
         ("login", "", "the agent"),
-        ("works", "{\"gaol\": 1}", "unknown key `gaol` (did you mean `goal`?)"),
+        ("works", "{\"gaol\": 1}", "`gaol` is no key of the answer (did you mean `goal`?)"),
     ] {
         let world = project();
         let nap = long_nap();

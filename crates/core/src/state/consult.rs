@@ -6,7 +6,7 @@
 //! A new question is a row of `questions!` and a text file of its name beside the other prompts.
 
 use super::{
-    Intent, JudgingLevel, Usage,
+    JudgingLevel, Usage,
     check::{QualityLeaf, Thousandths},
     fields::Fields,
     table::{record, words},
@@ -242,22 +242,6 @@ impl Consult {
     /// Its name among attempts: it has a directory like theirs, and tells its usage as they do.
     pub fn attempt(&self) -> AttemptId {
         AttemptId::new(self.id.as_str())
-    }
-
-    /// The intent that its directory, and with it its answer and its usage, are bound to.
-    pub fn intent(&self) -> Intent {
-        Intent {
-            id: self.attempt(),
-            atom: AtomId::new(self.id.as_str()),
-            context: self.digest(),
-            epoch: self.epoch,
-            n: self.n,
-            base: self.commit.clone(),
-            role: self.question.row().role,
-            agent: Some(self.agent.clone()),
-            at: self.at.clone(),
-            ..Intent::default()
-        }
     }
 
     /// The subject of a quality leaf on a tree, by one agent.

@@ -126,7 +126,7 @@ impl TaskProfile {
 #[derive(Debug, Clone, PartialEq)]
 pub struct ProfileText {
     text: String,
-    /// What they left out is as of a goal of which nothing is known.
+    /// The fields that they leave out are those of a goal of which nothing is known.
     pub profile: TaskProfile,
 }
 

@@ -360,6 +360,22 @@ impl Run {
 }
 
 impl Intent {
+    /// The intent that the directory of a question is bound to, and with it its answer and its usage.
+    pub fn of_question(consult: &Consult) -> Self {
+        Self {
+            id: consult.attempt(),
+            atom: AtomId::new(consult.id.as_str()),
+            context: consult.digest(),
+            epoch: consult.epoch,
+            n: consult.n,
+            base: consult.commit.clone(),
+            role: consult.question.row().role,
+            agent: Some(consult.agent.clone()),
+            at: consult.at.clone(),
+            ..Self::default()
+        }
+    }
+
     /// The digest that distinguishes this intent from every other, also from one with the same number.
     pub fn digest(&self) -> Digest {
         Digest::of(doc::canonical(&self.node()).as_bytes())

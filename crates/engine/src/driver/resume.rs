@@ -12,7 +12,7 @@ use std::{
 use descent_core::{
     event::{Leftovers, Outcome, Product},
     id::{AgentName, AttemptId, CommitId, RunId},
-    state::{Consult, Intent, SideEffect, State},
+    state::{Intent, SideEffect, State},
     view,
 };
 
@@ -70,7 +70,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
 
 /// All that is in flight: the attempts, and the question.
 fn with_question(state: &State) -> Vec<Intent> {
-    let asked = state.run.consult.iter().map(Consult::intent);
+    let asked = state.run.consult.iter().map(Intent::of_question);
     state.run.in_flight.iter().cloned().chain(asked).collect()
 }
 

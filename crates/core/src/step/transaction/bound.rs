@@ -159,8 +159,8 @@ impl Transaction {
         };
     }
 
-    /// Keeps the first number of each leaf on the wrong side of its limit: of the tree that the run starts from, if that
-    /// was measured, so that what the first plan changes counts.
+    /// Keeps the first number of each leaf on the wrong side of its limit: of the start's tree if that was measured, so
+    /// that the first plan's changes count.
     pub(crate) fn note_first_numbers(&mut self, check: &Check, basis: &Basis) {
         let evaluator = self.evaluator(basis);
         let wrong = check.leaves().into_iter().filter_map(|one| {

@@ -50,7 +50,7 @@ pub(super) struct Consulting {
 }
 
 pub(super) async fn consult(c: Consulting) -> Result<Option<Input>, Failure> {
-    let intent = c.consult.intent();
+    let intent = Intent::of_question(&c.consult);
     let (attempts, its) = (c.executor.place.attempts(), intent.clone());
     let known = blocking(move || Ok(agent::finished(&attempts, &its))).await?;
     let outcome = match known {
