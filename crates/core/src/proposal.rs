@@ -173,9 +173,10 @@ pub(crate) fn read<T>(
         found.fault("too-many", ("/questions", answer.span), what, None);
     }
     // A mistyped key comes before the one that is missing by that.
-    let mut faults: Vec<&Fault> = found.warnings.iter().chain(&found.faults).collect();
+    let mut faults = found.faults;
     faults.sort_by_key(|fault| fault.rule != NEAR_MISS);
-    let faults: Vec<String> = faults.into_iter().map(|fault| told(fault, &fault.pointer)).collect();
+    let faults: Vec<String> =
+        faults.into_iter().map(|fault| told(&fault, &fault.pointer)).collect();
     match read {
         Some(read) if faults.is_empty() => Ok(read),
         _ => Err(faults),

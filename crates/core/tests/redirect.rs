@@ -141,7 +141,10 @@ fn all_that_is_in_flight_ends_and_the_epoch_rises() {
     let made = redirected(&before, &redirect);
     assert!(made.state.run.in_flight.is_empty());
     assert!(made.state.run.epoch > before.run.epoch);
-    assert_eq!(made.effects, ["what is in flight ends, and costs no attempt: left"]);
+    assert_eq!(
+        crate::change::effects_of(&made),
+        ["what is in flight ends, and costs no attempt: left"]
+    );
     let left = made.state.atom(&id("left")).and_then(|atom| atom.task());
     assert_eq!(left.map(|task| task.interruptions), Some(0), "it costs nothing");
     let failed = made.state.atom(&id("failed")).and_then(|atom| atom.task());

@@ -49,7 +49,7 @@ use executor::RunLeftovers;
 pub use executor::{
     Executor, Measuring, NeededCommits, PendingOutcomes, RealExecutor, Sessions, UsageReports,
 };
-pub(crate) use resume::{end_leftovers, slot_of};
+pub(crate) use resume::{asked_and_in_flight, end_leftovers, slot_of};
 pub(crate) use together::Observer;
 pub use watch::Watch;
 pub(crate) use work::{CheckSetting, CheckTree, ReadyCheckout};

@@ -375,3 +375,23 @@ fn a_limit_of_calls_that_leaves_nothing_for_the_judge_ends_the_run_without_a_rat
     let result = world.run().expect(5).result();
     assert_eq!(result["reason"], "budget.calls", "{result}");
 }
+
+#[test]
+fn a_rating_in_flight_leaves_enough_of_a_limit_for_itself() {
+    let world = World::new();
+    let atoms = json!({
+        "G": {"kind": "any", "choices": ["A1", "A2"]},
+        "A1": with(task("echo 1 >note"), json!({"description": "a note"})),
+        "A2": with(task("echo 2 >note"), json!({"description": "another note"})),
+    });
+    let limits = json!({"budget": {"calls": 14}, "planning": {"changes": 0}});
+    world.align(&rated("test -f note", &leaf(), limits, atoms));
+    let poor = r#"{"score": 0.1, "because": "no"}"#;
+    let slow = [("FIXTURE_ANSWER", poor), ("FIXTURE_PAUSE", "200")];
+    let agent = Claude.agent(&world, "slow", &slow);
+    configured(&world, &[("fixture", &agent)], "judge.rate = \"fixture\"");
+    let spent = world.run().expect(5).result()["spent"].clone();
+    assert_eq!((&spent["consults"], &spent["calls"]), (&json!(2), &json!(14)), "{spent}");
+    assert_eq!(rating(&world)["score"], 0.1);
+    assert_eq!(world.state()["run"]["ratings"].as_array().unwrap().len(), 2);
+}

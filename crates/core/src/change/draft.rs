@@ -416,7 +416,6 @@ impl<'d> Draft<'d> {
     /// Writes the corrections. `before` is the committed state that the draft began from; without it every record is
     /// written anew. `what` describes the whole.
     pub(super) fn close(mut self, before: Option<&State>, what: String) -> Adoption {
-        let effects = self.effects.clone();
         let lost_lines = lost_lines(&self.lost);
         let kind = match self.corrections.as_slice() {
             [one] => one.told_as(),
@@ -437,8 +436,12 @@ impl<'d> Draft<'d> {
             touched,
             state: self.state,
             at: self.at,
-            effects: self.effects,
-            events: Vec::from([Event::Corrected { kind, what, effects, lost: lost_lines }]),
+            events: Vec::from([Event::Corrected {
+                kind,
+                what,
+                effects: self.effects,
+                lost: lost_lines,
+            }]),
         }
     }
 }

@@ -97,8 +97,6 @@ pub struct Adoption {
     pub touched: ChangeSet,
     /// The time of the new records.
     pub at: String,
-    /// Its consequences, in words.
-    pub effects: Vec<String>,
     pub events: Vec<Event>,
 }
 
@@ -106,7 +104,7 @@ impl Adoption {
     /// A next state of which nothing follows.
     pub(super) fn of(before: &State, state: State, at: String, events: Vec<Event>) -> Self {
         let touched = ChangeSet::between(before, &state);
-        Self { state, touched, at, effects: Vec::new(), events }
+        Self { state, touched, at, events }
     }
 }
 
@@ -116,7 +114,6 @@ impl From<Transition> for Adoption {
             state: step.world.facts.state,
             touched: step.touched,
             at: step.at,
-            effects: Vec::new(),
             events: step.events,
         }
     }

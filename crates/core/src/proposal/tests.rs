@@ -24,6 +24,8 @@ fn an_answer_becomes_a_plan_and_questions() {
         assert!(plan.contains(words), "no {words} in {plan}");
     }
     assert_eq!(questions[0].options, ["here", "there"]);
+    let more = GOOD.replacen("goal", "thoughts\": \"hm\", \"goal", 1);
+    assert!(read_agreement(&node(&more), true).is_ok(), "one more key says nothing");
     // The second turn asks nothing, whatever it says.
     assert_eq!(read_agreement(&node(GOOD), false).expect("good").1, []);
 }

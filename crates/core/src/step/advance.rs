@@ -175,7 +175,7 @@ fn is_opinion_awaited(transaction: &mut Transaction, blocked: &BlockCause) -> bo
             return true;
         }
         // Nothing else would follow from a question that is void.
-        question::drop_it(transaction);
+        question::close(transaction, None);
     }
     let subject = question::subject_of_plan(&transaction.state, &transaction.graph);
     pass_questions::is_awaited(transaction, blocked, &subject)
@@ -233,10 +233,9 @@ fn hard_budget(transaction: &Transaction) -> Option<Reason> {
     if is_over {
         return Some(Reason::Time);
     }
-    let limit = usage::reached(transaction)
-        .or_else(|| dispatch::lacks(transaction).filter(|_| !consult::is_due(transaction)))
-        .or_else(|| base_case::lacks_for_rating(transaction));
-    limit.and_then(Reason::of_limit)
+    let lacks = dispatch::lacks(transaction).or_else(|| base_case::lacks_for_rating(transaction));
+    let lacks = lacks.filter(|_| !consult::is_due(transaction));
+    usage::reached(transaction).or(lacks).and_then(Reason::of_limit)
 }
 
 fn has_live(transaction: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool {
@@ -328,7 +327,7 @@ fn end(transaction: &mut Transaction, reason: Reason) {
 fn interrupt_at_limit(transaction: &mut Transaction, reason: Reason) {
     let is_of_usage = reason.usage_limit().is_some();
     if is_of_usage {
-        question::drop_it(transaction);
+        question::close(transaction, None);
     }
     let which = |transaction: &Transaction, intent: &Intent| {
         let lands = is_of_usage && usage::is_landing(transaction, intent);

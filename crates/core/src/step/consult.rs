@@ -21,7 +21,7 @@ pub(super) fn follow(transaction: &mut Transaction) {
     if let Some(asked) = transaction.state.run.consult.clone()
         && !is_wanted(transaction, &asked)
     {
-        question::drop_it(transaction);
+        question::close(transaction, None);
     }
     if transaction.state.run.consult.is_some() {
         return;
@@ -36,9 +36,10 @@ pub(super) fn follow(transaction: &mut Transaction) {
     }
 }
 
-/// Whether a question is in flight, or waits to be put: work may follow from its answer.
+/// Whether a question that is wanted is in flight, or waits to be put: work may follow from its answer.
 pub(super) fn is_due(transaction: &Transaction) -> bool {
-    transaction.state.run.consult.is_some() || gate::wanted(transaction).is_some()
+    let asked = transaction.state.run.consult.as_ref();
+    asked.is_some_and(|asked| is_wanted(transaction, asked)) || gate::wanted(transaction).is_some()
 }
 
 /// Whether the answer to a question would still be of use.
@@ -58,11 +59,10 @@ pub(super) fn is_wanted(transaction: &Transaction, asked: &Consult) -> bool {
 
 /// Ends a question that an earlier loop left, where a person has named another agent for it since.
 pub(super) fn drop_of_another(transaction: &mut Transaction) {
-    let asked = transaction.state.run.consult.as_ref();
-    let is_its =
-        |asked: &Consult| transaction.session.agents.in_role(asked.question) == Some(&asked.agent);
-    if asked.is_some_and(|asked| !is_its(asked)) {
-        question::drop_it(transaction);
+    let agents = &transaction.session.agents;
+    let is_anothers = |asked: &Consult| agents.in_role(asked.question) != Some(&asked.agent);
+    if transaction.state.run.consult.as_ref().is_some_and(is_anothers) {
+        question::close(transaction, None);
     }
 }
 
@@ -72,9 +72,7 @@ pub(super) fn answered(transaction: &mut Transaction, id: &ConsultId, end: Consu
     let Some(asked) = asked.filter(|asked| asked.id == *id).cloned() else {
         return;
     };
-    transaction.run().consult = None;
-    transaction.session.reported.remove(&asked.attempt());
-    transaction.run().settle(&asked.agent, asked.question, &end.usage, true);
+    question::close(transaction, Some(&end.usage));
     let Some(end) = question::wait_or_give_back(transaction, &asked, end) else {
         return;
     };
@@ -93,8 +91,7 @@ fn forget_waits(transaction: &mut Transaction) {
         |wait: &AgentWait| wait.atom.is_none() && !transaction.session.awaits_provider(&wait.agent);
     let waits = &transaction.state.run.waits;
     if waits.iter().any(is_over) {
-        let left = waits.iter().filter(|wait| !is_over(wait)).cloned();
-        let left = left.collect();
+        let left = waits.iter().filter(|wait| !is_over(wait)).cloned().collect();
         transaction.run().waits = left;
     }
 }

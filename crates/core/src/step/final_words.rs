@@ -68,7 +68,7 @@ pub(super) fn withdraw(transaction: &mut Transaction) {
     let Some(asked) = asked.filter(|asked| asked.question == Question::Word) else {
         return;
     };
-    question::drop_it(transaction);
+    question::close(transaction, None);
     if question::is_answered(transaction, Question::Word, &asked.subject) {
         question::keep(transaction, &asked, Err("the loop ended before its answer".into()));
     }

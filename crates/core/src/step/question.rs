@@ -13,7 +13,7 @@ use crate::{
     id::{AgentName, ConsultId, Digest},
     profile,
     state::{
-        AnswerRecord, Check, Consult, KeptAnswer, Leaf, Question, RunStatus, State,
+        AnswerRecord, Check, Consult, KeptAnswer, Leaf, Question, RunStatus, State, Usage,
         check::Thousandths,
     },
     world::{GateWait, Unavailable},
@@ -219,16 +219,19 @@ pub(super) fn once(answer: ConsultAnswer) -> Result<Node, String> {
     }
 }
 
-/// Ends the question in flight; what it did not tell of its usage counts as was reserved for it.
-pub(super) fn drop_it(transaction: &mut Transaction) {
+/// Ends the question in flight. Without an end, usage that it did not report counts as was reserved for it.
+pub(super) fn close(transaction: &mut Transaction, end: Option<&Usage>) {
     let Some(asked) = transaction.state.run.consult.clone() else {
         return;
     };
     transaction.run().consult = None;
-    let told = transaction.session.reported.remove(&asked.attempt());
-    let mut used = told.map(|told| told.usage).unwrap_or_default();
-    used.fill_from(&asked.reserved);
-    transaction.run().settle(&asked.agent, asked.question, &used, false);
+    let reported = transaction.session.reported.remove(&asked.attempt());
+    let mut used = reported.map(|reported| reported.usage).unwrap_or_default();
+    match end {
+        Some(end) => used.raise_to(end),
+        None => used.fill_from(&asked.reserved),
+    }
+    transaction.run().settle(&asked.agent, asked.question, &used, end.is_some());
 }
 
 /// Puts a question into the state: it is asked after the commit. It waits as long as its agent does.

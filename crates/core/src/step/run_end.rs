@@ -60,7 +60,7 @@ pub(super) fn finish(
     };
     let judged = JudgedLeaves { at: transaction.at.clone(), evidence, extra: Extra::default() };
     let summary = ending.summary.clone();
-    question::drop_it(transaction);
+    question::close(transaction, None);
     let run = transaction.run();
     run.status = status;
     run.in_flight.clear();

@@ -46,9 +46,9 @@ pub(super) fn started(
     notebook.delivered = None;
     notebook.waits.clear();
     rate::forget_silence(transaction);
-    consult::drop_of_another(transaction);
     // The run that it was asked for has ended, with its answer by code.
     final_words::withdraw(transaction);
+    consult::drop_of_another(transaction);
     if is_another {
         pass_questions::forget_useless(transaction);
         law_point::forget_end(transaction);

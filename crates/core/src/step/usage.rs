@@ -29,7 +29,7 @@ fn is_asked(transaction: &Transaction, id: &AttemptId) -> bool {
     asked.is_some_and(|asked| asked.attempt() == *id)
 }
 
-/// Takes the usage that an attempt or a question in flight had told before this run.
+/// Takes usage of an attempt or a question in flight, also of what it reported before this run.
 pub(super) fn told_before(transaction: &mut Transaction, id: &AttemptId, usage: &Usage) {
     if transaction.in_flight(id).is_some() || is_asked(transaction, id) {
         let reported = transaction.session.reported.entry(id.clone()).or_default();
@@ -58,21 +58,22 @@ pub(super) fn lacking(transaction: &Transaction, atom: &AtomId) -> Option<UsageL
     limits.lacking(&Reservation::of(transaction, atom))
 }
 
-/// The first limit that leaves too little for one more duty of this agent.
+/// The first limit that leaves too little for a duty of this agent; if that is a question in flight, it is not one more.
 pub(super) fn lacking_for(
     transaction: &Transaction,
     duty: impl Into<Duty>,
     agent: &AgentName,
 ) -> Option<UsageLimit> {
     let duty = duty.into();
-    let limits = match duty.question {
+    let mut limits = match duty.question {
         Some(Question::Word) => LimitedUsage::of_run(transaction, |state, limit| {
             state.objective.constraints.usage(limit)
         }),
         _ => LimitedUsage::of_run(transaction, wording::for_work),
-    };
+    }?;
+    limits.asked = limits.asked.filter(|asked| Duty::from(asked.question) != duty);
     let usage = transaction.state.run.estimate(duty, Some(agent));
-    limits?.lacking(&Reservation { usage, is_free: false })
+    limits.lacking(&Reservation { usage, is_free: false })
 }
 
 /// The usage that a limit counts of the run, with what its attempts in flight may still take; 0 where none is set.

@@ -157,3 +157,14 @@ fn a_refiner_at_a_limit_is_waited_for_and_one_that_cannot_work_ends_the_run() {
     let changes = |run: &Loop| run.world.state.run.grant.as_ref().map(|grant| grant.left);
     assert_eq!(changes(&run), changes(&refined()), "no change is used up");
 }
+
+#[test]
+fn what_a_killed_loop_saw_of_a_question_counts_when_its_answer_tells_less() {
+    let mut run = at_the_limit("P");
+    let asked = run.asked().expect("a question");
+    let seen = Input::Used { attempt: asked.attempt(), epoch: asked.epoch, usage: used(1) };
+    run.observe(seen);
+    let none = descent_core::answer_forms::object(r#"{"issues": []}"#).expect("an object");
+    run.answers(ConsultAnswer::Value(none));
+    assert_eq!(run.world.state.run.spent.usage.calls, 10);
+}

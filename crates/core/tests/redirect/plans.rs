@@ -110,7 +110,8 @@ fn without_an_earlier_plan_nothing_is_taken_out() {
     let way = made.state.atom(&id("way")).expect("a group");
     assert_eq!(way.kids().len(), 2);
     let roots = |effect: &String| effect.starts_with("nobody's part any more");
-    assert!(!made.effects.iter().any(roots), "{:?}", made.effects);
+    let effects = crate::change::effects_of(&made);
+    assert!(!effects.iter().any(roots), "{effects:?}");
 }
 
 #[test]

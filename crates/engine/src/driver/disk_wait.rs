@@ -23,7 +23,7 @@ const PAUSE_MS_MAX: u64 = 5_000;
 pub(super) struct DiskWait {
     /// The reported failure, until a write succeeds.
     reported: Option<Failure>,
-    /// The start and length of the present pause.
+    /// The start of the present pause.
     paused: Option<Stopwatch>,
     pause_ms: u64,
 }

@@ -58,7 +58,7 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
             is_warm: carried.is_some_and(|carried| carried.are_carried()),
             finished,
             continued: went_on.keys().cloned().collect(),
-            used: agent::told_so_far(&attempts, &with_question(&state)),
+            used: agent::told_so_far(&attempts, &asked_and_in_flight(&state)),
             gone,
         };
         let slots = went_on.iter().map(|(id, session)| (id.clone(), session.slot)).collect();
@@ -68,8 +68,8 @@ pub(super) fn resume(executor: &RealExecutor, state: &State) -> BoxedFuture<RunL
     Box::pin(async move { blocking(find).await })
 }
 
-/// All that is in flight: the attempts, and the question.
-fn with_question(state: &State) -> Vec<Intent> {
+/// All that agents are at: the attempts in flight, and the question.
+pub(crate) fn asked_and_in_flight(state: &State) -> Vec<Intent> {
     let asked = state.run.consult.iter().map(Intent::of_question);
     state.run.in_flight.iter().cloned().chain(asked).collect()
 }

@@ -21,7 +21,7 @@ pub enum ChangeResult {
     Changed,
     /// With `-n`.
     Planned,
-    /// All of it stands already: nothing was written.
+    /// All of it is so already: nothing was written.
     Unchanged,
 }
 
@@ -37,7 +37,7 @@ pub struct ChangeView {
     /// Values of an edit that a commit meanwhile overrides.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub lost: Vec<String>,
-    /// The newest commit.
+    /// The commit that makes it, or would make it; the newest one where nothing changes.
     pub serial: Serial,
     #[serde(flatten)]
     pub redirect: Option<RedirectView>,

@@ -183,9 +183,9 @@ pub fn seen(client: &dyn Client, store: &Store, loaded: &LoadedState) -> SeenSta
     SeenState { state: seen, edit }
 }
 
-/// The state with the usage that its attempts in flight have told counted as spent, for whoever looks on.
+/// The state with the usage counted as spent that its attempts and its question in flight have reported.
 pub fn with_usage_counted(place: &StatePlace, mut state: State) -> State {
-    let used = agent::told_so_far(&place.attempts(), &state.run.in_flight);
+    let used = agent::told_so_far(&place.attempts(), &crate::driver::asked_and_in_flight(&state));
     Arc::make_mut(&mut state.run).count_told(&used);
     state
 }

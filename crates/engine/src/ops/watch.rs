@@ -28,7 +28,7 @@ use super::{
     run::RunReport,
 };
 use crate::{
-    driver::Watch,
+    driver::{Watch, asked_and_in_flight},
     events::{EventReader, HappenedEvent},
     heartbeat,
 };
@@ -115,7 +115,7 @@ impl Lookout {
         let work = is_live.then(|| heartbeat::read_work(self.store.place(), &run));
         let attempts = self.store.place().attempts();
         WatchReport {
-            used: agent::told_so_far(&attempts, &self.loaded.state.run.in_flight),
+            used: agent::told_so_far(&attempts, &asked_and_in_flight(&self.loaded.state)),
             loaded: Arc::clone(&self.loaded),
             is_news,
             trouble: self.trouble.clone(),

@@ -151,12 +151,13 @@ impl Run {
         }
     }
 
-    /// Counts the usage that attempts in flight have told, for whoever looks on.
+    /// Counts the usage that attempts and a question in flight have reported, for those who look on.
     pub fn count_told(&mut self, used: &[(AttemptId, Usage)]) {
-        for (id, told) in used {
-            let mut in_flight = self.in_flight.iter();
-            if let Some(intent) = in_flight.find(|intent| intent.id == *id).cloned() {
-                self.count(&intent.payer(), intent.role.into(), told);
+        for (id, reported) in used {
+            if let Some(asked) = self.consult.clone().filter(|asked| asked.attempt() == *id) {
+                self.count(&asked.agent, asked.question.into(), reported);
+            } else if let Some(one) = self.in_flight.iter().find(|one| one.id == *id).cloned() {
+                self.count(&one.payer(), one.role.into(), reported);
             }
         }
     }
@@ -182,8 +183,7 @@ impl Run {
     /// their end.
     pub fn reserve_told(&mut self, used: &[(AttemptId, Usage)]) {
         for (id, told) in used {
-            let mut in_flight = self.in_flight.iter_mut();
-            if let Some(intent) = in_flight.find(|intent| intent.id == *id) {
+            if let Some(intent) = self.in_flight.iter_mut().find(|intent| intent.id == *id) {
                 let mut told = told.clone();
                 told.fill_from(&intent.reserved);
                 intent.reserved = told;
