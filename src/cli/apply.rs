@@ -38,6 +38,7 @@ pub struct ApplyArgs {
 }
 
 /// How the result was brought home: `descent apply --json`
+#[serde_with::skip_serializing_none]
 #[derive(Default, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
 pub(super) struct ApplyOutput<'a> {
@@ -53,19 +54,15 @@ pub(super) struct ApplyOutput<'a> {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     configures: Vec<&'a str>,
     /// Files of the person's that are in the way (`refused`, with --dry-run).
-    #[serde(skip_serializing_if = "Option::is_none")]
     overlaps: Option<Vec<String>>,
     /// The branch that holds the result; null where HEAD is detached.
-    #[serde(skip_serializing_if = "Option::is_none")]
     branch: Option<Option<String>>,
     /// The files of its first commit that were not committed when the run began (`branch`).
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     uncommitted: &'a [String],
     /// The file that holds the patch.
-    #[serde(skip_serializing_if = "Option::is_none")]
     patch: Option<String>,
     /// Why only files are changed (`files`).
-    #[serde(skip_serializing_if = "Option::is_none")]
     no_commit: Option<String>,
     #[serde(skip)]
     words: String,

@@ -35,6 +35,7 @@ use crate::{
 pub const FILES_MAX: usize = 20;
 
 /// An announcement of a commit: `run` reports it, and the journal keeps it in the commit's line.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "event", rename_all = "snake_case")]
@@ -46,13 +47,10 @@ pub enum Event {
         /// Includes every transient retry, repair and interruption.
         starts_left: String,
         /// Changes of the plan that planners may still make.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         changes_left: Option<u32>,
         /// Attempts that each of them may add.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         attempts_a_change: Option<String>,
         /// Questions at most.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         consults_left: Option<String>,
     },
     /// An agent that thinks is asked.
@@ -70,10 +68,8 @@ pub enum Event {
         about: String,
         ms: u64,
         /// A share of the highest score; none without a usable answer.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         score: Option<String>,
         /// Whether the score reaches the threshold.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         holds: Option<bool>,
         /// The answer in short, where nothing else shows it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -85,7 +81,6 @@ pub enum Event {
     Judged {
         atom: AtomId,
         by: JudgedBy,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         agent: Option<AgentName>,
         high: usize,
         medium: usize,
@@ -111,7 +106,6 @@ pub enum Event {
         l: String,
         gradient: Gradient,
         /// The change of the distance since the point before; absent at the first.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         grad_d: Option<String>,
         directive: Directive,
         because: String,
@@ -127,12 +121,11 @@ pub enum Event {
     },
     Solved {
         /// Unknown of a result whose event is not kept, as in all such options.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<AttemptId>,
         atom: AtomId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         ms: Option<u64>,
         files: Vec<String>,
+        #[serialize_always]
         commit: Option<CommitId>,
         summary: String,
         /// The doubt about it, though its checks hold.
@@ -146,11 +139,9 @@ pub enum Event {
     Planned {
         attempt: AttemptId,
         atom: AtomId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         ms: Option<u64>,
         parts: Vec<String>,
         /// Includes groups and what is inside them.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         atoms: Option<usize>,
         /// How it differs from the plan before it.
         #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -168,7 +159,6 @@ pub enum Event {
     /// A planner changes the plan where nothing was left to try, or no change was admitted.
     Replanned {
         /// The step that plans anew.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         atom: Option<AtomId>,
         place: ReplanPlace,
         because: String,
@@ -176,7 +166,6 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "String::is_empty")]
         refused: String,
         /// The refiner that proposed it, where one was asked.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<AgentName>,
         /// The tasks that it added or changed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -200,17 +189,13 @@ pub enum Event {
     AttemptFailed {
         attempt: AttemptId,
         atom: AtomId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         ms: Option<u64>,
         class: FailureClass,
         reason: String,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         attempts_left: Option<u32>,
         /// Its checks that held, where it was judged by some.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         held: Option<u64>,
         /// All of its checks.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<u64>,
     },
     Transient {
@@ -248,9 +233,7 @@ pub enum Event {
     Probed {
         attempt: AttemptId,
         atom: AtomId,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         ms: Option<u64>,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         feasible: Option<bool>,
         findings: String,
     },
@@ -282,7 +265,6 @@ pub enum Event {
     Repair {
         atom: AtomId,
         /// The attempt whose change did not merge.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         attempt: Option<AttemptId>,
         /// The paths in which it did not; of a commit that no longer applies, all that it changed.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -336,25 +318,19 @@ pub enum Event {
         /// Taken in a new checkout: it decides.
         pristine: bool,
         /// The leaves that hold; one that was not measured counts as not holding.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         held: Option<u64>,
         /// All leaves.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         of: Option<u64>,
         /// Those that were not measured: another one decided.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         unmeasured: Option<u64>,
         /// Agreed steps that are open although the check holds.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         open: Vec<AtomId>,
         /// Everything else holds: a person must confirm this assertion.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         awaits: Option<String>,
         /// This check is unknown: it is measured again.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         again: Option<String>,
         /// The leaf that a judge rates once the rest is done.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         to_rate: Option<String>,
     },
     /// Checks whose verdicts differ between a reused and a new checkout: the latter counts.
@@ -372,7 +348,6 @@ pub enum Event {
     },
     Corrected {
         /// Absent where several kinds of things were corrected.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         kind: Option<CorrectionType>,
         what: String,
         effects: Vec<String>,
@@ -384,7 +359,6 @@ pub enum Event {
     Requested {
         #[cfg_attr(feature = "schema", schemars(with = "String"))]
         request: RequestKind,
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
     /// Everything in flight has ended; the loop waits for the change of a redirect.

@@ -174,15 +174,13 @@ pub struct SpentView {
 }
 
 /// The delivered tree.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkspaceView {
     pub kind: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub branch: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
 }
 

@@ -23,6 +23,7 @@ pub struct GraphView {
     pub edges: Vec<EdgeView>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NodeView {
@@ -33,12 +34,9 @@ pub struct NodeView {
     /// As in `why`: `resolved`, `running`, `failed`, `pending`, `open`, `not chosen`, `resting`, `dropped` …
     pub state: String,
     /// Its end under choices that are not in force: `failed` or `parked`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tried: Option<&'static str>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parent: Option<AtomId>,
     /// The choice of an `any`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub selected: Option<AtomId>,
     /// Whether its group has selected it.
     pub is_selected: bool,
@@ -46,13 +44,11 @@ pub struct NodeView {
     /// The number of groups above it.
     pub depth: usize,
     /// For a planning step, the budget of each of its plans, in words.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub budget: Option<String>,
     /// Whether a planning step is resolved without the parts that its budget left open.
     #[serde(skip_serializing_if = "core::ops::Not::not")]
     pub partial: bool,
     /// Why a person should look at it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub attention: Option<AttentionCause>,
     /// Whether it waits until its plan was judged.
     #[serde(skip_serializing_if = "core::ops::Not::not")]

@@ -25,29 +25,24 @@ use crate::{
 const IN_THE_WHOLE: &str = "the whole base case held";
 
 /// A leaf, and the newest verdict on it
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LeafView {
     pub check: String,
     /// Its rule, if the check has a name of its own.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub rule: Option<String>,
     /// Absent if it was not evaluated.
     #[cfg_attr(feature = "schema", schemars(with = "Option<Verdict>"))]
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub verdict: Option<String>,
     /// Whether it may fail, because another choice of an `any` holds.
     pub spared: bool,
     /// Whether only a person decides it.
     pub by_person: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub at: Option<String>,
     /// How it ended, such as `exit 1`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<FreeValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_ms: Option<u64>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,

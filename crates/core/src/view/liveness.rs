@@ -174,6 +174,7 @@ impl Liveness {
     }
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct HeartbeatView {
@@ -186,10 +187,8 @@ pub struct HeartbeatView {
     /// By the time of day then.
     pub at: String,
     /// Absent for another boot or machine.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub age_ms: Option<u64>,
     /// How long the machine slept since.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub slept_ms: Option<u64>,
 }
 

@@ -15,6 +15,7 @@ use crate::{
 const LOOP: &str = "descent";
 
 /// One entry of the log.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LogEntry {
@@ -25,12 +26,10 @@ pub struct LogEntry {
     /// `descent`, or the person who asked.
     pub by: String,
     /// The commit of the entry, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub serial: Option<u64>,
     /// The record itself, or the event if there is no record.
     pub entry: FreeValue,
     /// The event that tells it, if one does.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub event: Option<Event>,
 }
 

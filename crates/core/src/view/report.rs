@@ -36,6 +36,7 @@ use crate::{
 };
 
 /// All that was agreed, done and tried: `descent report --json`
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
@@ -50,10 +51,8 @@ pub struct Report {
     #[serde(flatten)]
     pub judged: JudgedView,
     /// The kind of task, where somebody said it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub profile: Option<ProfileView>,
     /// The curve of the control law, with what followed its directives.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub law: Option<LawView>,
     /// The auditor's findings in the state alone.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -95,6 +94,7 @@ pub struct OutcomeReport {
 }
 
 /// The agreement: the words, the checks with the newest verdict on each, and the constraints that somebody chose.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgreementReport {
@@ -105,9 +105,7 @@ pub struct AgreementReport {
     pub background_intent: String,
     pub deliverables: String,
     pub definition_of_done: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<FreeValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub clarifications: Option<FreeValue>,
     /// Each leaf of the base case, as written.
     pub base_case: Vec<LeafView>,
@@ -178,6 +176,7 @@ fn outcome(world: &World) -> OutcomeReport {
     }
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AtomReport {
@@ -186,20 +185,16 @@ pub struct AtomReport {
     /// Its own checks.
     pub checks: Vec<String>,
     /// The number of them that held when it was last judged.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<ConfidenceView>,
     /// A person's words on it.
     pub guidance: Vec<String>,
     /// Attempts that were counted, in all contexts.
     pub attempts: u64,
     pub repairs: u64,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub solved: Option<AttemptView>,
     /// Its newest failure, unless it is solved.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub failed: Option<AttemptView>,
     /// The agent's words why it cannot be done.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub invalid: Option<String>,
 }
 
@@ -272,21 +267,19 @@ pub struct FailureGroup {
     pub attempts: Vec<FailedAttempt>,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FailedAttempt {
     pub atom: AtomId,
     pub attempt: AttemptId,
     /// Counts from 1 in its context.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub n: Option<u32>,
     pub started: String,
     pub at: String,
     /// Its checks that held, where it was judged by some.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<u64>,
     /// All of its checks.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub of: Option<u64>,
     /// The choices that the failure is due to.
     pub choices: Choices,

@@ -73,14 +73,13 @@ impl TokensView {
 }
 
 /// An atom, or a question to a role, that waits until the provider of its agent takes more.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitView {
     /// Absent for a question that is no atom's.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub atom: Option<AtomId>,
     /// Such a question, with its role.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
     pub agent: AgentName,
     pub until: String,
@@ -125,6 +124,7 @@ pub fn by_agent(rows: &[AgentSpent]) -> Vec<AgentUsageView> {
 }
 
 /// The bound of the remaining work; decimal strings above 2^64.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BoundView {
@@ -133,13 +133,11 @@ pub struct BoundView {
     /// Starts of attempts, with every transient retry, repair and interruption.
     pub starts: FreeValue,
     /// Questions to judges; absent where nothing is rated.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub consults: Option<FreeValue>,
     /// The parts of the limits of usage that are kept for the wording of the final answer.
     #[serde(default, skip_serializing_if = "KeptBudget::is_none")]
     pub kept: KeptBudget,
     /// The part that changes of the plan by planners may add; absent if no planner may change it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub changes: Option<ChangesBoundView>,
 }
 

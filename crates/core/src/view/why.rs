@@ -31,6 +31,7 @@ pub use attempts::AttemptView;
 pub use attempts::SideFileView;
 
 /// Everything that explains the status of one atom.
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Why {
@@ -46,22 +47,17 @@ pub struct Why {
     /// The atoms that depend on it.
     pub needed_by: Vec<AtomId>,
     /// The shell action; without one the worker does the task.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<String>,
     /// The agent that the atom names for itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent: Option<AgentName>,
     /// The planner's reasons: of the plan that a step has now, or of the plan that the atom is of.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub planned: Option<PlannedView>,
     /// The results of the plan of a step in short, by an agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub in_short: Option<AnswerRecord>,
     /// The issues of it, or of the plan of a step: advice, not proof.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub issues: Vec<IssueRecord>,
     /// The reason why a person should look at it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub attention: Option<AttentionView>,
     /// Questions about it, with what is assumed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -75,13 +71,9 @@ pub struct Why {
     /// Its own checks.
     pub checks: Vec<String>,
     /// The number of them that held when it was last judged.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub confidence: Option<ConfidenceView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub in_branch: Option<BranchView>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub binding: Option<FreeValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub choice: Option<ChoiceView>,
     pub tries: Vec<Try>,
     /// Every kept attempt of it and of what is inside it, in the order in which they ended.

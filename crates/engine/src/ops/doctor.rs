@@ -26,6 +26,7 @@ pub enum Health {
     Missing,
 }
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Finding {
@@ -34,10 +35,8 @@ pub struct Finding {
     /// The observation.
     pub found: String,
     /// Its consequence, if something is wrong.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub means: Option<&'static str>,
     /// The remedy.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mend: Option<String>,
 }
 

@@ -14,12 +14,12 @@ use crate::{
     world::{World, earlier::doubts},
 };
 
+#[serde_with::skip_serializing_none]
 #[derive(Debug, Default, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AttemptView {
     pub atom: AtomId,
     /// Not kept for attempts that solved their atom.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub attempt: Option<AttemptId>,
     /// Counts from 1 in its context.
     pub n: u64,
@@ -53,14 +53,11 @@ pub struct AttemptView {
     /// The files that a failed one had changed.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub changed: Vec<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub commit: Option<CommitId>,
     /// The report of a failed attempt.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub summary: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<FreeValue>,
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub handoff: Option<String>,
     /// Whether its agent says that it was only partly clear.
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
@@ -71,7 +68,6 @@ pub struct AttemptView {
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// The side file with the whole output.
-    #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(with = "Option<SideFileView>"))]
     pub whole: Option<SideFile>,
 }
