@@ -311,7 +311,9 @@ fn where_the_prompt_lies_git_finds_no_repository_of_the_persons() {
     let world = World::new();
     world.write("mine", "not committed\n");
     let head = world.git(&["rev-parse", "HEAD"]);
-    let step = "cd \"$(dirname \"$DESCENT_RESULT\")\" && ! git commit -q --allow-empty -am oops && ! git stash -q";
+    // The fence alone would refuse a commit, but not a look.
+    let step = "cd \"$(dirname \"$DESCENT_RESULT\")\" && ! git commit -q --allow-empty -am oops && ! git stash -q \
+                && ! git rev-parse --git-dir";
     let atoms = json!({"A1": task(&format!("touch done && {step}"))});
     world.align(&plan(&["test -f done"], json!({}), atoms));
     world.run().expect(0);
