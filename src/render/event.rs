@@ -122,6 +122,10 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             let (time, class) = (taken("after", *ms), class.word());
             ("failed", format!("{atom}{time} ({class}{held}{left}): {}", line(reason)))
         }
+        Event::Correcting { atom, ms, turn, of, reason, .. } => {
+            let time = taken("after", *ms);
+            ("corrects", format!("{atom}{time} (turn {turn} of {of}): {}", line(reason)))
+        }
         Event::Transient { atom, retry, of, wait_ms, reason, .. } => {
             let why = bracketed("", reason);
             (

@@ -185,6 +185,10 @@ fn flight_line(flight: &FlightView, status: &StatusView, now: UnixMillis) -> Lin
         .strong(flight.atom.as_str())
         .plain(match flight.role {
             Some("probe") => format!("  a probe, {since}"),
+            _ if flight.turn > 0 => {
+                let (n, of, turn) = (flight.n, flight.of, flight.turn);
+                format!("  attempt {n} of {of}, correcting turn {turn}, {since}")
+            }
             _ => format!("  attempt {} of {}, {since}", flight.n, flight.of),
         })
         .dim(format!("  {}", flight.description))

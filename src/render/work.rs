@@ -63,12 +63,13 @@ fn attempt_row(attempt: &AttemptAtWork, now: UnixMillis, columns: usize) -> Line
     let measured = |check: &CheckAtWork| {
         format!(": {} ({})", line(&check.title), for_so_long(&check.since, now))
     };
-    row.dim(stage(attempt.stage)).dim(attempt.check.as_ref().map(measured).unwrap_or_default())
+    row.dim(stage(attempt)).dim(attempt.check.as_ref().map(measured).unwrap_or_default())
 }
 
 /// The stage of an attempt, in words.
-fn stage(stage: Stage) -> &'static str {
-    match stage {
+fn stage(attempt: &AttemptAtWork) -> &'static str {
+    match attempt.stage {
+        Stage::Agent if attempt.turn > 0 => "corrects its work",
         Stage::Agent => "at work",
         Stage::Merge => "merging",
         Stage::Checks => "its checks",

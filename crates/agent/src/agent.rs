@@ -107,7 +107,7 @@ pub struct AttemptJob<'a> {
     pub bindings: String,
     /// A command to run before, in the same directory.
     pub setup: Option<String>,
-    /// The session of the same attempt, cut off by a kill of the loop, in the same workspace.
+    /// The session of the same attempt, cut off by a kill of the loop or to be told what to correct, in the same workspace.
     pub session: Option<SessionRecord>,
     /// Shows the usage while the attempt goes on.
     pub usage: LiveUsage,
@@ -152,6 +152,11 @@ impl<'a> AttemptJob<'a> {
             }
         }
         self
+    }
+
+    /// Whether it begins a correcting turn of its session.
+    fn begins_turn(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.lacks_turn(self.context.intent))
     }
 
     /// Whether its answer is an object that is judged elsewhere, and no report.

@@ -198,6 +198,16 @@ pub enum Event {
         /// All of its checks.
         of: Option<u64>,
     },
+    /// Its checks do not hold: its agent is told, and goes on in the same session.
+    Correcting {
+        attempt: AttemptId,
+        atom: AtomId,
+        /// Milliseconds of all its turns so far.
+        ms: Option<u64>,
+        turn: u32,
+        of: u32,
+        reason: String,
+    },
     Transient {
         attempt: AttemptId,
         atom: AtomId,

@@ -60,8 +60,8 @@ pub use records::{Records, Shared};
 pub use run::account;
 pub use run::final_result::{self, AgentTrouble, Reason};
 pub use run::{
-    AgentSpent, AgentWait, ChangeGrant, DecimalText, Intent, MeasureText, PatternRecord,
-    ResultCommit, Run, RunStatus, Spent, StartedFrom,
+    AgentSpent, AgentWait, ChangeGrant, CorrectingTurn, DecimalText, Intent, MeasureText,
+    PatternRecord, ResultCommit, Run, RunStatus, Spent, StartedFrom,
 };
 pub use side::SideFile;
 pub use usage::Micros;
@@ -157,7 +157,8 @@ impl State {
         let parked = self.all_tries().filter_map(|(_, tried)| tried.parked());
         let results = bound.chain(parked).flat_map(|result| &result.evidence);
         let shown = results.filter_map(SideFile::named_in).map(|one| one.digest);
-        failed.chain(measured).map(|one| one.digest.clone()).chain(shown).collect()
+        let turns = self.run.in_flight.iter().filter_map(|one| one.turn.as_ref()?.whole.as_ref());
+        failed.chain(measured).chain(turns).map(|one| one.digest.clone()).chain(shown).collect()
     }
 
     /// The newest failure of an atom that the trail keeps, with its entry.

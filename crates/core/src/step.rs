@@ -11,6 +11,7 @@ mod backtrack;
 mod base_case;
 mod candidate;
 mod consult;
+mod correct;
 pub mod dead_end;
 mod dispatch;
 mod failure;

@@ -5,6 +5,7 @@
 
 mod aligning;
 mod built_on;
+mod correcting;
 mod earlier_attempts;
 mod planning;
 mod preamble;
@@ -31,6 +32,7 @@ use descent_core::{
 pub use aligning::{AligningInputs, AligningTask, aligning};
 pub use aligning::{INSTRUCTIONS_BYTES_MAX, ProjectText, ProjectWords};
 pub use built_on::bindings;
+pub use correcting::{CorrectingInputs, correcting};
 pub use earlier_attempts::{
     EarlierPatch, PATCH_BYTES_MAX, PATCHES_MAX, PromptFiles, TreeStart, UnusedChange,
 };

@@ -198,6 +198,14 @@ impl OutputLog {
         Ok(OutputLog { path: path.to_owned(), file: None, bytes_left: LOG_BYTES_MAX })
     }
 
+    /// A log that goes on after what is there.
+    pub fn after(path: &Path) -> io::Result<OutputLog> {
+        let file = files::append(path)?;
+        let there = file.metadata()?.len();
+        let bytes_left = LOG_BYTES_MAX.saturating_sub(there);
+        Ok(OutputLog { path: path.to_owned(), file: Some(file), bytes_left })
+    }
+
     fn file(&mut self) -> io::Result<&mut File> {
         if self.file.is_none() {
             self.file = Some(files::make_new(&self.path)?);

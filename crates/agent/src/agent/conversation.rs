@@ -68,7 +68,12 @@ pub(super) async fn made(
         .map_err(|source| AgentError::Unwritable { path: log.clone(), source })?;
     attempt.usage.follow(&heard);
     let name = hired.agent.name.as_str();
-    let record = SessionRecord::new(attempt.context.intent, hired.slot, name, "");
+    let session = turn.resume.as_deref().unwrap_or_default();
+    let record = SessionRecord::new(attempt.context.intent, hired.slot, name, session);
+    // After a kill the workspace is not brought to the candidate again: the agent may have changed it.
+    if attempt.begins_turn() {
+        record.keep(&attempt.context.dir);
+    }
     heard.with(|heard| heard.record = Some((record, attempt.context.dir.clone())));
     let result = attempt.context.beside(RESULT);
     let mut repairs = Repairs::new(attempt, move || result.exists());
@@ -91,7 +96,7 @@ pub(super) async fn made(
         // As long as all before it, and the first.
         let pause = (paused + OUTAGE_FIRST).min(OUTAGE_LONGEST);
         let may_pause = again.is_some() && paused + pause <= OUTAGES_MAX;
-        let words = match again {
+        let words = match &again {
             Some(_) if may_pause && heard.with(|heard| heard.was_cut_off()) => {
                 let line = format!("[waits {} s: its provider is down]\n", pause.as_secs());
                 heard.with(|heard| heard.log(&line));
@@ -106,12 +111,13 @@ pub(super) async fn made(
             Some(_) => repairs.next(heard),
             None => None,
         };
-        let (Some(words), Some(session)) = (words, again) else {
+        let (Some(words), Some(session)) = (words, &again) else {
             let mut outcome = outcome(attempt, heard, talked.is_timed_out, since);
+            outcome.goes_on = again.is_some();
             outcome.agent_end = outcome.agent_end.map(|end| with_mend(end, hired));
             return Ok(Some(outcome));
         };
-        turn = Turn { words, resume: Some(session) };
+        turn = Turn { words, resume: Some(session.clone()) };
     }
 }
 
@@ -119,7 +125,12 @@ fn first_turn(attempt: &AttemptJob<'_>, hired: &HiredAgent) -> Turn {
     let session = attempt.session.as_ref();
     match session.filter(|session| session.agent == hired.agent.name.as_str()) {
         Some(session) if hired.agent.transport.goes_on() => {
-            Turn { words: GO_ON.to_owned(), resume: Some(session.session.clone()) }
+            let words = match &attempt.context.intent.turn {
+                Some(_) if attempt.begins_turn() => attempt.prompt.clone(),
+                Some(_) => format!("{GO_ON}\n\n{}", attempt.prompt),
+                None => GO_ON.to_owned(),
+            };
+            Turn { words, resume: Some(session.session.clone()) }
         }
         _ => Turn { words: attempt.prompt.clone(), resume: None },
     }

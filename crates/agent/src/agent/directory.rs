@@ -86,7 +86,9 @@ impl AttemptJob<'_> {
     fn clear(&self) -> io::Result<()> {
         let left = [PROMPT, BINDINGS, prompt::RESULTS_FOLDER, OUTCOME];
         let of_session = [OUT, NAME].into_iter().filter(|_| self.session.is_none());
-        let mut left = left.into_iter().chain(of_session);
+        // Another turn gives another result.
+        let of_turn = [RESULT].into_iter().filter(|_| self.begins_turn());
+        let mut left = left.into_iter().chain(of_session).chain(of_turn);
         left.try_for_each(|name| files::remove(&self.context.beside(name)))
     }
 
@@ -228,9 +230,17 @@ pub struct SessionRecord {
     pub agent: String,
     /// The id by which the agent knows it.
     pub session: String,
+    /// The newest correcting turn that it has begun.
+    #[serde(default)]
+    pub turn: u32,
 }
 
 impl SessionRecord {
+    /// Whether the turn of the intent has not begun in it.
+    pub fn lacks_turn(&self, intent: &Intent) -> bool {
+        self.turn < intent.turn_n()
+    }
+
     pub(super) fn new(intent: &Intent, slot: usize, agent: &str, session: &str) -> Self {
         Self {
             attempt: intent.id.to_string(),
@@ -238,6 +248,7 @@ impl SessionRecord {
             slot,
             agent: agent.to_owned(),
             session: session.to_owned(),
+            turn: intent.turn_n(),
         }
     }
 

@@ -101,17 +101,19 @@ struct MessageUsage {
 }
 
 impl Heard {
-    /// Readable lines go to a log at that path.
+    /// Readable lines go to a log at that path, after those of the same session.
     pub(super) fn new(log: &Path, earlier: EarlierUsage) -> std::io::Result<Self> {
-        let (before, of_other_sessions) = match earlier {
-            EarlierUsage::OfThisSession(used) => (used, Tokens::default()),
-            EarlierUsage::OfOtherSessions(used) => (used.clone(), used.tokens),
+        let (before, of_other_sessions, log) = match earlier {
+            EarlierUsage::OfThisSession(used) => (used, Tokens::default(), OutputLog::after(log)?),
+            EarlierUsage::OfOtherSessions(used) => {
+                (used.clone(), used.tokens, OutputLog::new(log)?)
+            }
         };
         let heard = HeardSoFar {
             usage: before.clone(),
             before,
             of_other_sessions,
-            sink: Some(Sink::new(0, Some(OutputLog::new(log)?))),
+            sink: Some(Sink::new(0, Some(log))),
             ..HeardSoFar::default()
         };
         Ok(Self { inner: Arc::new(Mutex::new(heard)), event: Arc::default() })

@@ -35,6 +35,7 @@ impl Event {
             | Event::PlannedAgain { atom, .. }
             | Event::PhaseOver { atom, .. }
             | Event::AttemptFailed { atom, .. }
+            | Event::Correcting { atom, .. }
             | Event::Transient { atom, .. }
             | Event::Limited { atom, .. }
             | Event::Adopted { atom, .. }
@@ -108,6 +109,14 @@ impl Event {
                 attempts_left: None,
                 held: failure.confidence().map(|(held, _)| held),
                 of: failure.confidence().map(|(_, of)| of),
+            },
+            EntryKind::Turn(turn) => Event::Correcting {
+                attempt: turn.attempt.clone(),
+                atom: turn.atom.clone(),
+                ms: None,
+                turn: turn.turn,
+                of: turn.of,
+                reason: turn.reason.clone(),
             },
             EntryKind::Plan(plan) => Event::Planned {
                 attempt: plan.attempt.clone(),

@@ -53,6 +53,8 @@ record! {
         filled tried: Vec<ToolCall>,
         /// How its agent ended, where its protocol tells
         optional agent_end: AgentEnd,
+        /// Its agent can go on in its session
+        filled goes_on: bool,
     }
     with Default;
 }

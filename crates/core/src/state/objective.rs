@@ -69,6 +69,10 @@ record! {
         ///
         /// A context is new when something changes that the atom builds on
         optional(above_zero) max_attempts: u32,
+        /// turns in which an attempt corrects its work
+        ///
+        /// The agent is told which checks do not hold, and goes on in its session. 0: a failed check ends the attempt
+        optional corrections: u32 = 2,
         /// retries of an attempt or a check
         ///
         /// Network errors and the like are transient

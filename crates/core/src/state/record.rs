@@ -11,7 +11,8 @@ pub use correction::{Correction, CorrectionRecord, CorrectionType, LostValue, Wi
 pub use entries::{
     BacktrackEntry, ChoiceChange, ChoiceChanges, ChoiceEntry, DropEntry, EvidenceRecord,
     FailureEntry, InDoubtEntry, PlanEntry, ProbeEntry, RefineEntry, RefutedEntry, ReplanEntry,
-    ReplanPlace, RequestRetiredEntry, RetireReason, TRIED_MAX, ToolCall, UserCorrectionEntry,
+    ReplanPlace, RequestRetiredEntry, RetireReason, TRIED_MAX, ToolCall, TurnEntry,
+    UserCorrectionEntry,
 };
 
 use super::{
@@ -191,6 +192,7 @@ macro_rules! entry_kinds {
 entry_kinds! {
     Choice ChoiceEntry = "choice",
     Failure Box<FailureEntry> = "failure",
+    Turn TurnEntry = "turn",
     Refuted RefutedEntry = "refuted",
     Backtrack BacktrackEntry = "backtrack",
     Plan PlanEntry = "plan",
@@ -208,7 +210,10 @@ pub fn added<'n>(old: &[Arc<Entry>], new: &'n [Arc<Entry>]) -> Option<Vec<&'n Ar
     let is: BTreeSet<Vec<String>> = new.iter().map(|entry| name(&entry.node)).collect();
     let was: BTreeSet<Vec<String>> = old.iter().map(|entry| name(&entry.node)).collect();
     let may_go = |entry: &Arc<Entry>| match entry.kind {
-        EntryKind::Failure(_) | EntryKind::Choice(_) | EntryKind::Backtrack(_) => true,
+        EntryKind::Failure(_)
+        | EntryKind::Turn(_)
+        | EntryKind::Choice(_)
+        | EntryKind::Backtrack(_) => true,
         _ => is.contains(&name(&entry.node)),
     };
     let has_grown = !new.is_empty() && old.iter().all(may_go);

@@ -10,7 +10,7 @@ pub use spent::{ACTION, AgentSpent, Spent};
 
 use super::{
     AnswerRecord, Consult, FreeValue, IssueRecord, JudgingRecord, MemoryUsed, Question, Rating,
-    Role, Shared, SideEffect, Usage,
+    Role, Shared, SideEffect, SideFile, Usage,
     consult::RATINGS_MAX,
     encode::labels::keys_of,
     fields::{Extra, Fields},
@@ -124,8 +124,31 @@ record! {
         /// An estimate of what it will use, by earlier attempts
         filled[program] reserved: Usage,
         always[program] at: String,
+        /// The turn in which its agent corrects its work
+        optional[program] turn: CorrectingTurn,
     }
     with Default;
+}
+
+record! {
+    /// A turn of an agent that is told why the checks of its work do not hold, and goes on in the same session
+    #[derive(Default, PartialEq)]
+    pub struct CorrectingTurn {
+        /// Counts from 1
+        always[program] n: u32 = 1,
+        /// Why the checks do not hold
+        always[program] reason: String,
+        /// Head and end of what was printed
+        filled[program] output: String,
+        /// The side file with all of it
+        optional[program] whole: SideFile,
+        /// Milliseconds of the turns before it
+        filled[program] ms: u64,
+        /// What they used
+        filled[program] usage: Usage,
+        /// The candidate, where the head has moved: the workspace is brought to it
+        optional[program] candidate: CommitId,
+    }
 }
 
 record! {
@@ -359,7 +382,19 @@ impl Run {
     }
 }
 
+impl CorrectingTurn {
+    /// Its number and cause, in words.
+    pub fn words(&self) -> String {
+        format!("it corrects its work (turn {}): {}", self.n, self.reason)
+    }
+}
+
 impl Intent {
+    /// The number of its correcting turn; 0 before the first.
+    pub fn turn_n(&self) -> u32 {
+        self.turn.as_ref().map_or(0, |turn| turn.n)
+    }
+
     /// The intent that the directory of a question is bound to, and with it its answer and its usage.
     pub fn of_question(consult: &Consult) -> Self {
         Self {
@@ -381,11 +416,10 @@ impl Intent {
         Digest::of(doc::canonical(&self.node()).as_bytes())
     }
 
-    /// The digest that stays while an attempt goes on: another run gives it another epoch. No two attempts share it, of
+    /// The digest that stays while an attempt goes on: another run gives it another epoch, and a turn another base. No two attempts share it, of
     /// another agreement neither, since it holds the moment of the intent.
     pub fn identity(&self) -> Digest {
-        let mut intent = self.clone();
-        intent.epoch = Epoch::default();
-        intent.digest()
+        let epoch = Epoch::default();
+        Self { epoch, base: None, turn: None, ..self.clone() }.digest()
     }
 }

@@ -4,7 +4,7 @@
 //! Invariant: a candidate is taken in only on the head that it was made on, and while the tree stands as it should.
 
 use super::{
-    attempt_end, failure::Failure, provider_wait::backoff_ms, repair, repair::RepairCause,
+    attempt_end, correct, failure::Failure, provider_wait::backoff_ms, repair, repair::RepairCause,
     transaction::Transaction, unusable,
 };
 use crate::doc::prelude::*;
@@ -162,6 +162,9 @@ fn decide(transaction: &mut Transaction, intent: &Intent) {
         }
         Some(Verdict::Fail | Verdict::Unknown) => {
             let failure = check_failure(transaction, &check, &basis, &outcome);
+            if correct::may_go_on(transaction, intent, &failure) {
+                return correct::begin_turn(transaction, intent, failure, &merge);
+            }
             attempt_end::refused(transaction, intent, failure);
         }
     }

@@ -37,6 +37,11 @@ pub(super) fn started(
     for (id, used) in &left.used {
         usage::told_before(transaction, id, used);
     }
+    for intent in transaction.all_in_flight() {
+        intent.turn.iter().for_each(|turn| {
+            usage::told_before(transaction, &intent.id, &turn.usage);
+        });
+    }
     land_all(transaction, left.finished, &left.continued);
     lost_commits_mend(transaction, &left.gone);
     transaction.session.left_open = left_open(transaction);

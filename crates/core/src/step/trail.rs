@@ -100,7 +100,9 @@ fn group_of(entry: &Entry) -> Option<LimitedGroup> {
             atom: failure.atom.clone(),
             context: failure.context.clone(),
         }),
-        EntryKind::Choice(_) | EntryKind::Backtrack(_) => Some(LimitedGroup::Steps),
+        EntryKind::Choice(_) | EntryKind::Backtrack(_) | EntryKind::Turn(_) => {
+            Some(LimitedGroup::Steps)
+        }
         _ => None,
     }
 }

@@ -56,6 +56,9 @@ pub struct AttemptAtWork {
     /// When it started.
     pub since: String,
     pub stage: Stage,
+    /// The correcting turn that it is in; 0 before the first.
+    #[serde(default)]
+    pub turn: u32,
     pub check: Option<CheckAtWork>,
     /// Its output so far, a file beside the state.
     pub log: String,
@@ -173,6 +176,7 @@ fn attempt(
         of: attempts_of(&world.state, intent),
         since: intent.at.clone(),
         stage,
+        turn: intent.turn_n(),
         check: known.filter(|_| stage == Stage::Checks).and_then(|one| one.check.clone()),
         log: format!("attempts/{}/output.log", intent.id),
     }
@@ -212,6 +216,8 @@ pub struct FlightView {
     pub n: u32,
     /// Maximum of attempts in this context.
     pub of: u32,
+    /// The correcting turn that it is in; 0 before the first.
+    pub turn: u32,
     pub since: String,
     pub description: String,
 }
@@ -236,6 +242,7 @@ pub(super) fn flight(state: &State, intent: &Intent) -> FlightView {
         role: (intent.role != Role::Worker).then(|| intent.role.word()),
         n: intent.n,
         of: attempts_of(state, intent),
+        turn: intent.turn_n(),
         since: intent.at.clone(),
         description: atom.map_or_else(String::new, |atom| atom.description.clone()),
     }

@@ -239,7 +239,12 @@ impl Attempting {
         let task = state.atoms.get(&self.intent.atom).and_then(|atom| atom.task());
         let own_ms = task.and_then(|task| task.spec.timeout.as_ref()).map(|length| length.ms);
         let ms = own_ms.unwrap_or_else(|| state.objective.constraints.attempt_timeout_ms());
-        Duration::from_millis(ms)
+        Duration::from_millis(ms.saturating_sub(self.earlier_turns_ms()))
+    }
+
+    /// The time of the turns before the one of its intent.
+    fn earlier_turns_ms(&self) -> u64 {
+        self.intent.turn.as_ref().map_or(0, |turn| turn.ms)
     }
 
     /// Whether its tree may begin with build state of an earlier one.
@@ -403,6 +408,11 @@ impl PromptRequest<'_> {
 }
 
 impl ToldPrompt {
+    /// A prompt beside which no patch lies.
+    fn alone(prompt: Prompt) -> Self {
+        Self { prompt, patches: Vec::new() }
+    }
+
     pub fn of(request: &PromptRequest<'_>) -> Self {
         let PromptRequest { place, world, .. } = request;
         let changes = earlier::changes(&world.state, request.intent, None);

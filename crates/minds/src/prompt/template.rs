@@ -13,7 +13,7 @@ use descent_core::doc::prelude::*;
 macro_rules! templates {
     ($($question:literal)*) => {
         templates! {
-            @all "agreement" "align" "attempt" "difference" "project" "tried" $($question)*
+            @all "agreement" "align" "attempt" "correct" "difference" "project" "tried" $($question)*
         }
     };
     (@all $($name:literal)*) => {

@@ -96,16 +96,38 @@ impl Worktrees {
         Ok(TreeStart::Unused { attempt: attempt.clone(), why })
     }
 
+    /// Brings the tree of a slot that stands at `onto` to a candidate on it. Whether it could be done.
+    pub fn bring_to_candidate(
+        &self,
+        slot: usize,
+        candidate: &CommitId,
+        onto: &CommitId,
+    ) -> Result<bool> {
+        let is_there = self.is_there(candidate)?;
+        Ok(is_there && self.lay_change(candidate, onto, Some(slot), onto)?.is_none())
+    }
+
     fn lay(
         &self,
         attempt: &AttemptId,
         slot: Option<usize>,
         onto: &CommitId,
     ) -> Result<Option<UnusedChange>> {
-        let Some((made, base)) = self.made_on(attempt)? else {
-            return Ok(Some(UnusedChange::Gone));
-        };
-        let spec = LaySpec { made: &made, base: &base, onto, scratch: self.scratch()? };
+        match self.made_on(attempt)? {
+            Some((made, base)) => self.lay_change(&made, &base, slot, onto),
+            None => Ok(Some(UnusedChange::Gone)),
+        }
+    }
+
+    /// Lays a change on the tree of a slot that stands at `onto`. Gives why it cannot be used.
+    fn lay_change(
+        &self,
+        made: &CommitId,
+        base: &CommitId,
+        slot: Option<usize>,
+        onto: &CommitId,
+    ) -> Result<Option<UnusedChange>> {
+        let spec = LaySpec { made, base, onto, scratch: self.scratch()? };
         let tree = self.git.tree_with(&spec, |path| self.is_protected(path))?;
         let in_the_way = match (tree, slot) {
             (Err(paths), _) => paths,

@@ -81,6 +81,19 @@ impl FailureEntry {
 
 record! {
     part
+    /// The checks of an attempt did not hold, and its agent corrects its work
+    pub struct TurnEntry {
+        always atom: AtomId,
+        always attempt: AttemptId,
+        /// Counts the turns of the attempt
+        always turn: u32,
+        always of: u32,
+        always reason: String,
+    }
+}
+
+record! {
+    part
     /// The base case did not hold under a whole selection, with every step done
     pub struct RefutedEntry {
         always conflict: Choices,

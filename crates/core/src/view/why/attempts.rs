@@ -8,7 +8,7 @@ use crate::{
     id::{AtomId, AttemptId, CommitId, Digest},
     search,
     state::{
-        Binding, Entry, EntryKind, FreeValue, SideFile, Try,
+        Binding, CorrectingTurn, Entry, EntryKind, FreeValue, SideFile, Try,
         record::{Choices, FailureEntry},
     },
     world::{World, earlier::doubts},
@@ -113,6 +113,7 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
         n: u64::from(intent.n),
         started: intent.at.clone(),
         choices: intent.choices.clone(),
+        reason: intent.turn.as_ref().map_or_else(String::new, CorrectingTurn::words),
         ..ended(&intent.atom, Some(intent.id.clone()), "running", "")
     }));
     all

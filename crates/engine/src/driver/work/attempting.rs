@@ -4,10 +4,12 @@ use std::{path::PathBuf, sync::Arc};
 
 use descent_core::{
     event::{Input, NotTaken, Outcome, Product},
+    id::CommitId,
+    state::CorrectingTurn,
     verdict::CommandEnd,
     world::earlier,
 };
-use descent_minds::prompt::{self, Ending, TreeStart};
+use descent_minds::prompt::{self, CorrectingInputs, Ending, TreeStart};
 
 use super::{
     Attempting, PromptRequest, ToldPrompt, consult, consult::shell_faults, has_room, message,
@@ -17,10 +19,10 @@ use crate::driver::{
     resume::note_of,
 };
 use descent_agent::agent::{self, AgentError, Begun, LiveUsage, SessionRecord};
-use descent_store::evidence::EvidenceKeeper;
+use descent_store::evidence::{self, EvidenceKeeper};
 use descent_system::{
     failure::Failure,
-    secrets,
+    files, secrets,
     shape::{Shape, ShapeError},
     space,
 };
@@ -30,7 +32,10 @@ pub(super) async fn attempt(a: Attempting) -> Result<Option<Input>, Failure> {
     if let Some(outcome) = a.executor.held.get(&a.intent) {
         return keep(a, outcome).await;
     }
-    let session = a.executor.sessions.take(&a.intent.id);
+    let attempts = a.executor.place.attempts();
+    let of_kill = a.executor.sessions.take(&a.intent.id);
+    let of_turn = || a.intent.turn.as_ref().and_then(|_| agent::session(&attempts, &a.intent));
+    let session = of_kill.or_else(of_turn);
     let mut warmth = a.warmth();
     let mut made = make(&a, session, warmth).await?;
     while let MadeAttempt::Again(next) = made {
@@ -70,8 +75,16 @@ async fn make(
     let (slot, base) = (a.slot, a.intent.base.clone());
     let goes_on = session.is_some();
     let needs_tree = goes_on && !maker.is_model();
+    let lacks_turn = session.as_ref().is_some_and(|session| session.lacks_turn(&a.intent));
+    let turn = a.intent.turn.as_ref().filter(|_| lacks_turn);
+    let candidate = turn.and_then(|turn| turn.candidate.clone());
+    let brought = candidate.clone();
     let dir = with_trees(&executor.workspaces, move |workspaces| {
-        match goes_on && workspaces.is_as_given(slot) {
+        let is_in_place = lacks_turn && workspaces.trees().is_none();
+        match goes_on && (is_in_place || workspaces.is_as_given(slot)) {
+            true if brought.is_some() => {
+                workspaces.for_attempt(slot, base.as_ref(), warmth).map(Some)
+            }
             true => workspaces.as_left(slot).map(Some),
             false if needs_tree => Ok(None),
             false => workspaces.for_attempt(slot, base.as_ref(), warmth).map(Some),
@@ -81,10 +94,18 @@ async fn make(
     let is_warm = dir.is_reused;
     let setup = executor.workspaces.setup().filter(|_| dir.is_new).map(str::to_owned);
     let has_setup = setup.is_some();
-    let (start, laid) =
-        if goes_on { (TreeStart::Clean, Vec::new()) } else { start(a, warmth).await? };
-    let told = told(a, start, dir.path.clone()).await?;
-    let before = agent::kept_usage(&executor.place.attempts(), &a.intent).unwrap_or_default();
+    let begun = match (goes_on, candidate) {
+        (true, None) => Some((TreeStart::Clean, Vec::new())),
+        (true, Some(candidate)) => bring(a, candidate).await?,
+        (false, _) => Some(start(a, warmth).await?),
+    };
+    let Some((start, laid)) = begun else { return Ok(MadeAttempt::Again(warmth)) };
+    let told = match &a.intent.turn {
+        Some(turn) if goes_on => correction(a, turn).await?,
+        _ => told(a, start, dir.path.clone()).await?,
+    };
+    let mut before = agent::kept_usage(&executor.place.attempts(), &a.intent).unwrap_or_default();
+    a.intent.turn.iter().for_each(|turn| before.raise_to(&turn.usage));
     let usage = LiveUsage::new(maker.price(), before);
     let context =
         executor.job(&a.intent, maker, dir.path, note_of(&executor.place, slot), a.timeout());
@@ -129,6 +150,8 @@ async fn make(
 }
 
 fn ended(a: &Attempting, outcome: Outcome) -> MadeAttempt {
+    let duration_ms = outcome.duration_ms + a.earlier_turns_ms();
+    let outcome = Outcome { duration_ms, ..outcome };
     a.executor.held.put(&a.intent, &outcome);
     MadeAttempt::Ended(Box::new(outcome))
 }
@@ -156,6 +179,25 @@ async fn told(a: &Attempting, start: TreeStart, tree: PathBuf) -> Result<ToldPro
         // Git is asked, or the words of the project are read from its files.
         _ => blocking(tell).await,
     }
+}
+
+/// Bytes of an output that are read for its end; a kept output has fewer.
+const OUTPUT_READ_MAX: u64 = 4 << 20;
+
+/// The prompt of a correcting turn, with the end of what the check printed.
+async fn correction(a: &Attempting, turn: &CorrectingTurn) -> Result<ToldPrompt, Failure> {
+    let (place, turn, left) = (a.executor.place.clone(), turn.clone(), a.timeout());
+    let of = a.world.state.objective.constraints.corrections();
+    blocking(move || {
+        let path = turn.whole.as_ref().and_then(|one| evidence::find(&place, one));
+        let whole = path.as_ref().and_then(|path| files::read_some(path, OUTPUT_READ_MAX).ok());
+        let output = whole.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        let path = path.map(|path| path.display().to_string());
+        let (output, path) = (output.as_deref(), path.as_deref());
+        let inputs = CorrectingInputs { turn: &turn, of, left, output, path };
+        Ok(ToldPrompt::alone(prompt::correcting(&inputs)))
+    })
+    .await
 }
 
 /// Makes an outcome survive the loop. If space is lacking, the failure says so, and the held
@@ -233,6 +275,21 @@ async fn start(a: &Attempting, warmth: Warmth) -> Result<(TreeStart, Vec<PathBuf
         Ok((start, laid))
     });
     start.await
+}
+
+/// Brings the tree of a slot to the candidate that was judged; `None` if it is gone.
+async fn bring(
+    a: &Attempting,
+    candidate: CommitId,
+) -> Result<Option<(TreeStart, Vec<PathBuf>)>, Failure> {
+    let (slot, base) = (a.slot, a.intent.base.clone());
+    let brought = with_trees(&a.executor.workspaces, move |workspaces| {
+        let (Some(trees), Some(base)) = (workspaces.trees(), base) else { return Ok(None) };
+        let is_there = trees.bring_to_candidate(slot, &candidate, &base)?;
+        let laid = if is_there { trees.changed_in_slot(slot)? } else { Vec::new() };
+        Ok(is_there.then_some((TreeStart::Clean, laid)))
+    });
+    brought.await
 }
 
 /// Notes what `setup` and build state changed, which is no part of the attempt's change.
