@@ -150,14 +150,15 @@ pub fn describe(event: &Event) -> (&'static str, String) {
         Event::Interrupted { atom, why, .. } => {
             ("ended", format!("{atom}: {why}; it costs no attempt"))
         }
-        Event::NeedsGuidance { atom, question } => (
+        Event::NeedsGuidance { atom, question, options } => (
             "asks",
             if question.is_empty() {
                 format!(
                     "{atom}: it failed twice alike, and nothing else can be chosen; it waits for guidance"
                 )
             } else {
-                format!("{atom}: {}; it waits for guidance", line(question))
+                let options = bracketed("", &options.join(" | "));
+                format!("{atom}: {}{options}; it waits for guidance", line(question))
             },
         ),
         Event::Rested { atom, alike: 1, .. } => (

@@ -16,7 +16,7 @@ use descent_core::{
     },
 };
 
-use super::{Line, Meaning, Page, count, line, listed, passes};
+use super::{Line, Meaning, Page, count, event::bracketed, line, listed, passes};
 
 /// Columns of a severity.
 const SEVERITY_WIDTH: usize = 8;
@@ -237,7 +237,7 @@ pub(super) fn mark_words(mark: &AttentionView) -> String {
 pub(super) fn question_words(one: &UnclearView) -> (&'static str, String) {
     let question = line(&one.question);
     match (one.waits, one.assume.as_str()) {
-        (true, _) => ("asks", question),
+        (true, _) => ("asks", question + &bracketed("", &one.options.join(" | "))),
         (false, "") => ("answered", question),
         (false, assume) => ("assumed", format!("{question} {}", line(assume))),
     }
@@ -248,7 +248,8 @@ pub(super) fn marked(page: &mut Page, status: &StatusView) {
     for mark in status.attention.iter().take(MARKS_MAX) {
         page.push(Line::label("attention").put(Meaning::Unknown, mark_words(mark)));
     }
-    for one in status.questions.iter().take(MARKS_MAX) {
+    // One that waits stands with its atom.
+    for one in status.questions.iter().filter(|one| !one.waits).take(MARKS_MAX) {
         let (label, text) = question_words(one);
         let meaning = if one.waits { Meaning::Unknown } else { Meaning::Plain };
         page.push(Line::label(label).put(meaning, format!("{}: {text}", one.atom)));

@@ -93,6 +93,11 @@ pub fn result(
         let head = row("dropped").strong(missing.atom.as_str());
         page.push(head.plain(format!(" of {}: {}", missing.of, line(&missing.description))));
     }
+    for asked in &result.questions {
+        let head = row("asks").strong(asked.atom.as_str());
+        let options = bracketed("", &asked.options.join(" | "));
+        page.wrapped(head, Meaning::Plain, &format!(": {}{options}", line(&asked.question)), 3);
+    }
     let is_open = |failed: &&FailedAtom| {
         result.open.iter().any(|open| open.atom.as_str() == failed.atom.as_str())
     };

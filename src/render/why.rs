@@ -200,7 +200,7 @@ fn result(page: &mut Page, why: &Why, commit_is_in: Option<&str>) {
 
 fn attempts(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
     if why.attempts.is_empty() {
-        if why.kind == "task" {
+        if why.kind == "task" && why.tries.iter().all(|tried| tried.attempts == 0) {
             page.gap();
             page.push(Line::label("attempts").dim("none yet"));
         }
@@ -296,14 +296,14 @@ fn output(page: &mut Page, text: &str, whole: Option<&SideFile>, lies_at: LiesAt
     });
 }
 
-/// The choices around it. Failures are shown with the attempts already.
+/// Its turns and questions, and the choices around it. Failures are shown with the attempts already.
 fn history(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
     let entries = why.trail.iter().zip(&why.events);
     let entries = entries.filter(|(_, event)| !matches!(event, Some(Event::AttemptFailed { .. })));
     for (n, (entry, event)) in entries.enumerate() {
         if n == 0 {
             page.gap();
-            page.push(Line::new().dim("choices"));
+            page.push(Line::new().dim("history"));
         }
         let (label, what) = describe_record(event.as_ref(), entry);
         let head = Line::indent(2).then(Line::new().word(label).pad(9));

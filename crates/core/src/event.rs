@@ -247,12 +247,14 @@ pub enum Event {
         feasible: Option<bool>,
         findings: String,
     },
-    /// A person is asked before its next attempt: its failures are alike and nothing else can be chosen, or a refiner
-    /// has a question.
+    /// A person is asked before its next attempt: its failures are alike and nothing else can be chosen, or its agent or
+    /// a refiner has a question.
     NeedsGuidance {
         atom: AtomId,
         #[serde(default, skip_serializing_if = "String::is_empty")]
         question: String,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        options: Vec<String>,
     },
     /// An atom is set aside in its context, where it failed alike, while other choices are left.
     Rested {

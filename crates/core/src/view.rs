@@ -25,7 +25,7 @@ use crate::{
     search,
     state::{
         AtomStatus, Correction, FreeValue, PatternRecord, RunStatus, State, Task,
-        final_result::FinalResultRecord, objective::RunBudget,
+        atom::TaskQuestion, final_result::FinalResultRecord, objective::RunBudget,
     },
     step::run_end,
     verdict::Verdict,
@@ -289,11 +289,13 @@ fn failed(world: &World) -> Vec<FailedView> {
         let id = world.graph.id(x);
         let newest = world.state.newest_failure(id);
         let (entry, failure) = newest.unzip();
+        let asked = world.state.atom(id).and_then(|atom| atom.task()?.open_question());
+        let reason = failure.map_or("", |failure| &failure.reason);
         FailedView {
             atom: id.clone(),
             status: status_word(world, x).to_owned(),
             class: failure.map_or("", |failure| failure.class.word()).to_owned(),
-            reason: failure.map_or("", |failure| &failure.reason).to_owned(),
+            reason: asked.map_or_else(|| reason.to_owned(), TaskQuestion::text),
             at: entry.map_or("", |entry| &entry.at).to_owned(),
         }
     };

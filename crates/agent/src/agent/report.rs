@@ -27,6 +27,9 @@ const FILE_BYTES_MAX: usize = 1 << 20;
 const DEPTH_MAX: usize = 64;
 const NODES_MAX: usize = 100_000;
 const HANDOFF_CHARS_MAX: usize = 4_000;
+const QUESTION_CHARS_MAX: usize = 1_000;
+const OPTIONS_MAX: usize = 8;
+const OPTION_CHARS_MAX: usize = 200;
 const ARTIFACTS_MAX: usize = 200;
 const ARTIFACT_BYTES_MAX: usize = 4_096;
 /// Notes of what was read as it was meant, and characters of what stood there.
@@ -83,6 +86,8 @@ fn parse(bytes: &[u8]) -> Reading<ResultFile> {
         clarity: reader.clarity(),
         has_failed: reader.success() == Some(false),
         handoff: Some(reader.text("handoff", HANDOFF_CHARS_MAX)).filter(|text| !text.is_empty()),
+        question: Some(reader.text("question", QUESTION_CHARS_MAX)).filter(|text| !text.is_empty()),
+        options: reader.options(),
         read_as: reader.read_as,
         ..AgentReport::default()
     };
@@ -167,6 +172,16 @@ impl ReportReader<'_> {
             self.note("artifacts", found, &format!("{} paths in the workspace", paths.len()));
         }
         paths
+    }
+
+    fn options(&mut self) -> Vec<String> {
+        let Some(found) = given(self.node, "options") else { return Vec::new() };
+        let items = found.as_array().unwrap_or(std::slice::from_ref(found)).iter();
+        let text = |item: &Node| {
+            let text = item.as_str().map_or_else(|| doc::write_compact(item), str::to_owned);
+            clean(&text, OPTION_CHARS_MAX)
+        };
+        items.map(text).filter(|text| !text.is_empty()).take(OPTIONS_MAX).collect()
     }
 
     fn clarity(&mut self) -> Clarity {

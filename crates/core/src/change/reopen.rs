@@ -154,7 +154,7 @@ impl Draft<'_> {
     }
 }
 
-/// Failures count no more: those that ended a context, and those after which a task waited for guidance.
+/// Failures count no more, nor questions that nobody answered: those that ended a context, and those after which a task waited for guidance.
 fn open(task: &mut Task, was: &AtomStatus) {
     let waited = *was == AtomStatus::NeedsGuidance;
     let counts = |tried: &&mut Try| match tried.ended {
@@ -164,6 +164,9 @@ fn open(task: &mut Task, was: &AtomStatus) {
     };
     for tried in task.tries.iter_mut().filter(counts) {
         tried.forget_failures();
+    }
+    if waited {
+        task.questions.retain(|one| !one.assume.is_empty());
     }
 }
 

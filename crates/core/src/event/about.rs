@@ -118,6 +118,11 @@ impl Event {
                 of: turn.of,
                 reason: turn.reason.clone(),
             },
+            EntryKind::Asked(asked) => Event::NeedsGuidance {
+                atom: asked.atom.clone(),
+                question: asked.question.clone(),
+                options: asked.options.clone(),
+            },
             EntryKind::Plan(plan) => Event::Planned {
                 attempt: plan.attempt.clone(),
                 atom: plan.atom.clone(),

@@ -94,6 +94,12 @@ impl Outcome {
         }
     }
 
+    /// The question without whose answer it cannot go on, with its options.
+    pub fn question(&self) -> Option<(&str, &[String])> {
+        let report = self.report.as_ref().filter(|_| self.is_blocked())?;
+        Some((report.question.as_deref()?, &report.options))
+    }
+
     pub fn is_blocked(&self) -> bool {
         let report = self.report.as_ref();
         report.is_some_and(|report| report.clarity == Clarity::Blocked)
@@ -158,6 +164,10 @@ record! {
         /// It says so itself
         always has_failed: bool,
         optional handoff: String,
+        /// It cannot go on without a person's answer
+        optional question: String,
+        /// Answers to choose from
+        filled options: Vec<String>,
         /// Notes of keys that were read as they were meant
         filled read_as: Vec<String>,
     }

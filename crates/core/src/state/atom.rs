@@ -74,7 +74,7 @@ record! {
         filled[internal] unjudged: bool,
         /// The reason why a person should look at it
         optional[program] attention: AttentionMark,
-        /// Questions of a refiner about it
+        /// Questions of its own agent, or of a refiner
         filled[program] questions: Vec<TaskQuestion>,
         /// Whether a stop may cut it off (true)
         filled interruptible: bool = true,
@@ -113,12 +113,17 @@ record! {
     }
 }
 
+/// Questions of a task that are kept, the newest. A refiner may ask as many in one answer.
+pub(crate) const QUESTIONS_MAX: usize = 3;
+
 record! {
     /// A question about a task
-    #[derive(PartialEq)]
+    #[derive(Default, PartialEq)]
     pub struct TaskQuestion {
         /// The question
         required[program] question: String,
+        /// Answers to choose from, as its agent sees them
+        filled[program] options: Vec<String>,
         /// The answer that is assumed; absent once a person has said something to the task
         filled[program] assume: String,
     }
@@ -247,6 +252,16 @@ words! {
     }
 }
 
+impl TaskQuestion {
+    /// It with its options, in a line.
+    pub fn text(&self) -> String {
+        match &self.options[..] {
+            [] => self.question.clone(),
+            options => format!("{} ({})", self.question, options.join(" | ")),
+        }
+    }
+}
+
 impl SideEffect {
     pub fn is_in_tree(self) -> bool {
         self == SideEffect::Tree
@@ -278,6 +293,11 @@ impl Try {
 impl Task {
     pub fn new(spec: Spec) -> Self {
         Self { spec: Arc::new(spec), ..Self::default() }
+    }
+
+    /// The question that waits for a person's answer.
+    pub fn open_question(&self) -> Option<&TaskQuestion> {
+        self.questions.last().filter(|_| self.status == AtomStatus::NeedsGuidance)
     }
 
     pub fn tried(&self, context: &Digest) -> Option<&Try> {

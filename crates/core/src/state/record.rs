@@ -9,9 +9,9 @@ mod entries;
 use crate::doc::prelude::*;
 pub use correction::{Correction, CorrectionRecord, CorrectionType, LostValue, Winner};
 pub use entries::{
-    BacktrackEntry, ChoiceChange, ChoiceChanges, ChoiceEntry, DropEntry, EvidenceRecord,
-    FailureEntry, InDoubtEntry, PlanEntry, ProbeEntry, RefineEntry, RefutedEntry, ReplanEntry,
-    ReplanPlace, RequestRetiredEntry, RetireReason, TRIED_MAX, ToolCall, TurnEntry,
+    AskedEntry, BacktrackEntry, ChoiceChange, ChoiceChanges, ChoiceEntry, DropEntry,
+    EvidenceRecord, FailureEntry, InDoubtEntry, PlanEntry, ProbeEntry, RefineEntry, RefutedEntry,
+    ReplanEntry, ReplanPlace, RequestRetiredEntry, RetireReason, TRIED_MAX, ToolCall, TurnEntry,
     UserCorrectionEntry,
 };
 
@@ -193,6 +193,7 @@ entry_kinds! {
     Choice ChoiceEntry = "choice",
     Failure Box<FailureEntry> = "failure",
     Turn TurnEntry = "turn",
+    Asked AskedEntry = "asked",
     Refuted RefutedEntry = "refuted",
     Backtrack BacktrackEntry = "backtrack",
     Plan PlanEntry = "plan",

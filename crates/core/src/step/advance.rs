@@ -190,7 +190,7 @@ fn without_selection(transaction: &mut Transaction) -> DeadEndFacts {
     let mut facts = DeadEndFacts {
         asks_first: in_doubt.or(unconfirmed.then_some(Reason::Confirmation)),
         may_change: replan::may_change(transaction),
-        awaits_guidance: has_live(transaction, |status| *status == AtomStatus::NeedsGuidance),
+        awaits_guidance: asks(transaction),
         ..DeadEndFacts::default()
     };
     if facts.asks_first.is_some() {
@@ -242,6 +242,14 @@ fn has_live(transaction: &Transaction, wanted: fn(&AtomStatus) -> bool) -> bool 
     transaction.live_tasks().any(|(_, task)| wanted(&task.status))
 }
 
+/// Whether a person's words are waited for: by an atom in force, or by the agent of any other.
+fn asks(transaction: &Transaction) -> bool {
+    let mut open = transaction.open_tasks();
+    has_live(transaction, |status| *status == AtomStatus::NeedsGuidance)
+        || open
+            .any(|(_, task)| task.status == AtomStatus::NeedsGuidance && !task.questions.is_empty())
+}
+
 /// Nothing runs and nothing can start: a person is needed.
 fn nothing_left(transaction: &Transaction) -> Option<Reason> {
     let in_flight = &transaction.state.run.in_flight;
@@ -252,7 +260,7 @@ fn nothing_left(transaction: &Transaction) -> Option<Reason> {
     if has_live(transaction, |status| matches!(status, AtomStatus::InDoubt(_))) {
         return Some(Reason::InDoubt);
     }
-    if has_live(transaction, |status| matches!(status, AtomStatus::NeedsGuidance)) {
+    if asks(transaction) {
         return Some(Reason::Guidance);
     }
     if !transaction.state.run.in_flight.is_empty() {

@@ -19,10 +19,11 @@ use crate::{
     event::{AgentReport, AnswerDoubt, Event, Misfit, Outcome, Product},
     measure, search,
     state::{
-        AtomStatus, BlockedReport, FailureClass, Intent, OnStuck, Role, Try, TryEnd,
+        AtomStatus, BlockedReport, EntryKind, FailureClass, Intent, OnStuck, Role, Try, TryEnd,
+        atom::{QUESTIONS_MAX, TaskQuestion},
         fields::{Extra, Writer},
         limits::INTERRUPTIONS_MAX,
-        record::InDoubtEntry,
+        record::{AskedEntry, InDoubtEntry},
     },
     verdict::CommandEnd,
     world::AttemptProgress,
@@ -58,6 +59,9 @@ pub(super) fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {
 pub(super) fn finished(transaction: &mut Transaction, intent: &Intent, outcome: Outcome) {
     if intent.role == Role::Probe {
         return probing::finished(transaction, intent, &outcome);
+    }
+    if let Some((question, options)) = outcome.question() {
+        return asked(transaction, intent, question.into(), options.into());
     }
     if let Some(report) = outcome.report.as_ref().filter(|_| outcome.is_blocked()) {
         let words = report.summary.clone();
@@ -162,6 +166,22 @@ fn blocked(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, wo
     }
 }
 
+/// The attempt cannot go on without a person's answer: its atom waits for that, and other choices are tried meanwhile. The
+/// answer is guidance, so it opens another context, which has all attempts.
+fn asked(transaction: &mut Transaction, intent: &Intent, question: String, options: Vec<String>) {
+    let (atom, attempt) = (intent.atom.clone(), intent.id.clone());
+    let _ = end_try(transaction, intent, FailureClass::Logical, true, true);
+    if let Some(task) = transaction.task_mut(&atom) {
+        let (asked, options) = (question.clone(), options.clone());
+        task.questions.retain(|one| one.question != asked);
+        task.questions.push(TaskQuestion { question: asked, options, ..TaskQuestion::default() });
+        let old = task.questions.len().saturating_sub(QUESTIONS_MAX);
+        task.questions.drain(..old);
+        task.status = AtomStatus::NeedsGuidance;
+    }
+    transaction.tell(EntryKind::Asked(AskedEntry { atom, attempt, question, options }));
+}
+
 /// The value of a report, and what it hands on.
 fn output_of(report: &AgentReport) -> Option<Node> {
     let handoff = report.handoff.as_deref().map(Node::string);
@@ -218,35 +238,11 @@ pub(super) fn fail(
     if intent.role == Role::Probe {
         return probing::failed(transaction, intent, &failure);
     }
-    transaction.land(&intent.id);
-    transaction.run().iteration += 1;
-    let Some(task) = transaction.task_of(&intent.atom) else {
+    let is_warm = failure.outcome.is_warm;
+    let Some((is_repair, left)) = end_try(transaction, intent, failure.class, is_warm, for_good)
+    else {
         return;
     };
-    let state = &transaction.state;
-    let (most, has_cold_try) =
-        (measure::attempts_max(state, task), measure::has_cold_try(state, task));
-    let Some(tried) = transaction.tried(&intent.atom, &intent.context, &intent.choices) else {
-        return;
-    };
-    tried.transient = 0;
-    // If all attempts are used, this was a repair; repairs have a limit of their own.
-    let is_repair = tried.attempts >= most;
-    tried.attempts += u32::from(!is_repair);
-    let left = most.saturating_sub(tried.attempts);
-    // A failure without build state needs no confirmation.
-    let is_decided = for_good || left == 1 && has_cold_try && !failure.outcome.is_warm;
-    let left = if is_decided { 0 } else { left };
-    if is_decided || left == 0 && !is_repair {
-        tried.ended = Some(TryEnd::Failed(failure.class));
-    }
-    if !is_repair {
-        transaction.run().spent.attempts += 1;
-        phase::count(transaction, &intent.atom);
-    } else if !for_good {
-        let cause = RepairCause::of("making it again failed");
-        repair::count_repair(transaction, &intent.atom, &intent.context, cause);
-    }
     let has_ended = transaction.try_of(intent).is_some_and(Try::has_failed);
     let fingerprint = failure::record(transaction, intent, &failure, has_ended);
     let (shown, confidence) = (failure.told_reason(), failure.confidence());
@@ -270,6 +266,43 @@ pub(super) fn fail(
     if !is_repair {
         unusable::note(transaction, intent, &failure, &fingerprint);
     }
+}
+
+/// Takes an attempt that did not solve its atom out of flight, and counts it. Gives whether it was a repair, and the
+/// attempts that are left.
+fn end_try(
+    transaction: &mut Transaction,
+    intent: &Intent,
+    class: FailureClass,
+    is_warm: bool,
+    for_good: bool,
+) -> Option<(bool, u32)> {
+    transaction.land(&intent.id);
+    transaction.run().iteration += 1;
+    let task = transaction.task_of(&intent.atom)?;
+    let state = &transaction.state;
+    let (most, has_cold_try) =
+        (measure::attempts_max(state, task), measure::has_cold_try(state, task));
+    let tried = transaction.tried(&intent.atom, &intent.context, &intent.choices)?;
+    tried.transient = 0;
+    // If all attempts are used, this was a repair; repairs have a limit of their own.
+    let is_repair = tried.attempts >= most;
+    tried.attempts += u32::from(!is_repair);
+    let left = most.saturating_sub(tried.attempts);
+    // A failure without build state needs no confirmation.
+    let is_decided = for_good || left == 1 && has_cold_try && !is_warm;
+    let left = if is_decided { 0 } else { left };
+    if is_decided || left == 0 && !is_repair {
+        tried.ended = Some(TryEnd::Failed(class));
+    }
+    if !is_repair {
+        transaction.run().spent.attempts += 1;
+        phase::count(transaction, &intent.atom);
+    } else if !for_good {
+        let cause = RepairCause::of("making it again failed");
+        repair::count_repair(transaction, &intent.atom, &intent.context, cause);
+    }
+    Some((is_repair, left))
 }
 
 /// The loop itself ends the attempt, and it is not counted. Nobody knows then whether an effect outside happened.
@@ -345,8 +378,11 @@ fn guidance_ask_if_alike(transaction: &mut Transaction, intent: &Intent) {
     }
     if let Some(task) = transaction.task_mut(&intent.atom) {
         task.status = AtomStatus::NeedsGuidance;
-        transaction
-            .announce(Event::NeedsGuidance { atom: intent.atom.clone(), question: String::new() });
+        transaction.announce(Event::NeedsGuidance {
+            atom: intent.atom.clone(),
+            question: String::new(),
+            options: Vec::new(),
+        });
     }
 }
 

@@ -217,6 +217,10 @@ pub(super) fn tell(transaction: &mut Transaction, asked: &[AtomId]) {
         let task = transaction.task_of(id);
         let newest = task.and_then(|task| task.questions.last());
         let question = newest.map_or_else(String::new, |one| one.question.clone());
-        transaction.announce(Event::NeedsGuidance { atom: id.clone(), question });
+        transaction.announce(Event::NeedsGuidance {
+            atom: id.clone(),
+            question,
+            options: Vec::new(),
+        });
     }
 }

@@ -70,12 +70,20 @@ fn guidance(state: &State) -> Vec<String> {
         let status = atom.task().map(|task| &task.status);
         status == Some(&AtomStatus::NeedsGuidance)
     });
-    let ids = asks.map(|(id, _)| id).take(MOVES_MAX / 2);
-    let moves = ids.flat_map(|id| [guide(id), format!("descent why {id}")]);
+    let asks = asks.take(MOVES_MAX / 2);
+    let moves = asks.flat_map(|(id, atom)| match atom.task().and_then(Task::open_question) {
+        Some(_) => Vec::from([answer(id), format!("descent why {id}")]),
+        None => Vec::from([guide(id), format!("descent why {id}")]),
+    });
     moves.collect()
 }
 
-/// The command that answers an atom.
+/// The command that answers the question of an atom.
+pub fn answer(id: &AtomId) -> String {
+    format!("descent guide \"the answer\" --for {id}")
+}
+
+/// The command that helps an atom.
 pub fn guide(id: &AtomId) -> String {
     format!("descent guide \"what it should know\" --for {id}")
 }

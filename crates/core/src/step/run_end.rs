@@ -15,9 +15,11 @@ use crate::{
     state::{
         Extra, FailureClass, Reason, RunStatus, State, VerdictRecord,
         account::LastDirective,
+        atom::TaskQuestion,
         final_result::{
             BASE_CASE, DoneAtom, EndedProcesses, EndingFacts, Expiry, FailedAtom,
-            FinalResultRecord, JudgedLeaves, OpenStep, ResultVerdict, ResultWorkspace,
+            FinalResultRecord, JudgedLeaves, OpenQuestion, OpenStep, ResultVerdict,
+            ResultWorkspace,
         },
         record::{EvidenceRecord, RefutedEntry},
     },
@@ -187,6 +189,7 @@ fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> Final
         done: done(state),
         missing: ending.missing,
         open: if is_completed { open(transaction) } else { Vec::new() },
+        questions: questions(state),
         failed: failed(state),
         next_moves: moves(transaction, reason),
         workspace: Some(workspace(state)),
@@ -269,7 +272,11 @@ fn summary(
         (_, Reason::Confirmation) => {
             format!("all that a machine can check holds; a person must confirm the rest; {work}")
         }
-        (_, Reason::Guidance) => format!("an atom needs guidance; {work}"),
+        (_, Reason::Guidance) => match &questions(&transaction.state)[..] {
+            [] => format!("an atom needs guidance; {work}"),
+            [one] => format!("{} asks: {}; {work}", one.atom, one.question),
+            several => format!("{} atoms ask a person; {work}", several.len()),
+        },
         (_, Reason::AlreadyHeld | Reason::BaseCase | Reason::Stopped | Reason::Bug) => work,
     }
 }
@@ -323,12 +330,20 @@ fn done(state: &State) -> Vec<DoneAtom> {
     done.collect()
 }
 
-/// The newest failure of each unsolved atom that was tried.
+fn questions(state: &State) -> Vec<OpenQuestion> {
+    let asked = state.atoms.iter().filter_map(|(id, atom)| {
+        let TaskQuestion { question, options, .. } = atom.task()?.open_question()?.clone();
+        Some(OpenQuestion { atom: id.clone(), question, options, extra: Extra::default() })
+    });
+    asked.collect()
+}
+
+/// The newest failure of each unsolved atom that was tried, and asks nothing.
 fn failed(state: &State) -> Vec<FailedAtom> {
     let tried = state.atoms.iter().filter_map(|(id, atom)| {
-        let tries = &atom.task()?.tries;
-        let has_failed = tries.iter().any(|tried| tried.has_failed());
-        has_failed.then_some((id, tries))
+        let task = atom.task().filter(|task| task.open_question().is_none())?;
+        let has_failed = task.tries.iter().any(|tried| tried.has_failed());
+        has_failed.then_some((id, &task.tries))
     });
     let failed = tried.map(|(id, tries)| {
         let newest = state.newest_failure(id).map(|(_, failure)| failure);

@@ -152,6 +152,9 @@ pub struct AttentionView {
 pub struct UnclearView {
     pub atom: AtomId,
     pub question: String,
+    /// Answers to choose from.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub options: Vec<String>,
     /// Empty once a person has said something to the task.
     pub assume: String,
     /// Whether the task waits for a person's answer.
@@ -184,6 +187,7 @@ pub(super) fn questions_of(state: &State, id: &AtomId, atom: &Atom) -> Vec<Uncle
     let view = |one: &crate::state::atom::TaskQuestion| UnclearView {
         atom: id.clone(),
         question: one.question.clone(),
+        options: one.options.clone(),
         assume: one.assume.clone(),
         waits,
     };

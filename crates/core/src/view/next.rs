@@ -69,6 +69,9 @@ pub fn after_why(world: &World, around: &Surroundings, explained: &AtomId) -> St
         return "descent status".to_owned();
     }
     let task = world.state.atoms.get(explained).and_then(|one| one.task());
+    if task.is_some_and(|task| task.open_question().is_some()) {
+        return remedies::answer(explained);
+    }
     if let Some(AtomStatus::Invalid(_) | AtomStatus::NeedsGuidance) = task.map(|task| &task.status)
     {
         return remedies::guide(explained);

@@ -210,6 +210,7 @@ fn trail_of<'w>(world: &'w World, id: &AtomId) -> Vec<&'w Entry> {
     let speaks = |entry: &Entry| match &entry.kind {
         EntryKind::Failure(one) => one.atom == *id || above(&one.atom).contains(&id),
         EntryKind::Turn(one) => one.atom == *id,
+        EntryKind::Asked(one) => one.atom == *id,
         EntryKind::Refuted(refuted) => refuted.conflict.keys().any(is_near),
         EntryKind::Choice(choice) => is_near(&choice.group),
         EntryKind::Backtrack(one) => one.changes.0.iter().any(|change| is_near(&change.group)),

@@ -11,12 +11,10 @@ use crate::{
     id::AtomId,
     state::{
         Atom, AtomStatus, Body, OnStuck,
-        atom::{AttentionCause, AttentionMark, TaskQuestion},
+        atom::{AttentionCause, AttentionMark, QUESTIONS_MAX, TaskQuestion},
     },
 };
 
-/// Questions of one answer: at most one answer is taken in a pass.
-const QUESTIONS_MAX: usize = 3;
 /// Characters of a question, of what is assumed, and of a reason.
 const WORDS_CHARS_MAX: usize = 300;
 
@@ -79,7 +77,7 @@ pub(super) fn questions(answer: &Node, faults: &mut Vec<Fault>) -> Vec<RemarkQue
         }
         questions.push(RemarkQuestion {
             about: AtomId::new(about),
-            asked: TaskQuestion { question, assume, extra: Default::default() },
+            asked: TaskQuestion { question, assume, ..TaskQuestion::default() },
             at,
         });
     }

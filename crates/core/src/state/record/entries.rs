@@ -94,6 +94,17 @@ record! {
 
 record! {
     part
+    /// An attempt ended with a question to a person
+    pub struct AskedEntry {
+        always atom: AtomId,
+        always attempt: AttemptId,
+        always question: String,
+        filled options: Vec<String>,
+    }
+}
+
+record! {
+    part
     /// The base case did not hold under a whole selection, with every step done
     pub struct RefutedEntry {
         always conflict: Choices,

@@ -92,6 +92,8 @@ record! {
         filled missing: Vec<DroppedPart>,
         /// Agreed steps that are open though the base case holds
         filled open: Vec<OpenStep>,
+        /// Questions that wait for a person's answer
+        filled questions: Vec<OpenQuestion>,
         always failed: Vec<FailedAtom>,
         always next_moves: Vec<String>,
         optional workspace: ResultWorkspace,
@@ -231,6 +233,16 @@ record! {
         always atom: AtomId,
         always description: String,
         optional reason: String,
+    }
+}
+
+record! {
+    /// A question that waits for a person's answer
+    pub struct OpenQuestion {
+        always atom: AtomId,
+        always question: String,
+        /// Answers to choose from
+        filled options: Vec<String>,
     }
 }
 
