@@ -158,7 +158,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
                 )
             } else {
                 let options = bracketed("", &options.join(" | "));
-                format!("{atom}: {}{options}; it waits for guidance", line(question))
+                format!("{atom}: {}{options}; it waits for an answer", line(question))
             },
         ),
         Event::Rested { atom, alike: 1, .. } => (

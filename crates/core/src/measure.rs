@@ -22,6 +22,7 @@
 //! - a closed context is never opened by the loop: a backtrack parks and revives, and an atom opened for a repair has
 //!   all its attempts used;
 //! - a refuted selection takes one from *verdicts*, and conflicts keep it from being selected again;
+//! - a correcting turn gives an attempt back to its agent; each has `corrections` of them at most, and counts once;
 //! - everything else (starting, interrupting, acknowledging) touches neither.
 //!
 //! So the measure never rises, falls at each end of an attempt and each refuted base case, and is bounded below by (0,

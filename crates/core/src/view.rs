@@ -293,7 +293,7 @@ fn failed(world: &World) -> Vec<FailedView> {
         let reason = failure.map_or("", |failure| &failure.reason);
         FailedView {
             atom: id.clone(),
-            status: status_word(world, x).to_owned(),
+            status: asked.map_or_else(|| status_word(world, x), |_| NEEDS_GUIDANCE).to_owned(),
             class: failure.map_or("", |failure| failure.class.word()).to_owned(),
             reason: asked.map_or_else(|| reason.to_owned(), TaskQuestion::text),
             at: entry.map_or("", |entry| &entry.at).to_owned(),
@@ -303,6 +303,8 @@ fn failed(world: &World) -> Vec<FailedView> {
     failed.sort_by_key(|x| world.graph.place(*x));
     failed.into_iter().map(view).collect()
 }
+
+const NEEDS_GUIDANCE: &str = "needs guidance";
 
 /// The status of an atom, as one word.
 pub fn status_word(world: &World, x: Ix) -> &'static str {
@@ -328,7 +330,7 @@ pub fn status_word(world: &World, x: Ix) -> &'static str {
         Some(AtomStatus::Pending) => "pending",
         Some(AtomStatus::Failed) => "failed",
         Some(AtomStatus::Invalid(_)) => "invalid",
-        Some(AtomStatus::NeedsGuidance) => "needs guidance",
+        Some(AtomStatus::NeedsGuidance) => NEEDS_GUIDANCE,
         Some(AtomStatus::InDoubt(_)) => "in doubt",
     }
 }

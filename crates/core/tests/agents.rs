@@ -1,6 +1,7 @@
 //! Ends of agents that their protocols tell: what each costs, what is waited for, and what ends the run.
 
 mod asked;
+mod corrected;
 mod doubted;
 mod outages;
 mod situations;
@@ -52,7 +53,7 @@ impl Loop {
     fn with_agents(constraints: &Value, atoms: &Value, agents: AgentTable) -> Self {
         let all = with(json!({"workspace": "shared"}), constraints);
         let text = json!({"objective": {
-            "goal": "g", "base_case": {"command": "false"}, "constraints": all
+            "goal": "g", "background_intent": "w", "base_case": {"command": "false"}, "constraints": all
         }, "work_graph": {"atoms": atoms}});
         let plan = plan::read(text.to_string().as_bytes());
         assert!(plan.faults.is_empty(), "{:?}", plan.faults);

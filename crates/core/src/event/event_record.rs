@@ -142,6 +142,8 @@ mod tests {
                 clarity: Clarity::Partial,
                 has_failed: true,
                 handoff: None,
+                question: Some("which?".into()),
+                options: Vec::from(["a".into()]),
                 read_as: Vec::from(["`success` \"no\" as false".into()]),
                 extra: Extra::default(),
             }),
@@ -163,6 +165,7 @@ mod tests {
             },
             tried: Vec::from([ToolCall::new("edit", "src/a.rs")]),
             agent_end: None,
+            goes_on: true,
             extra: Extra::default(),
         }
     }

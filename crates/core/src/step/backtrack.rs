@@ -244,7 +244,11 @@ fn select(transaction: &mut Transaction, selection: &Selection, because: &str) {
 fn because(transaction: &Transaction, blocked: &BlockCause) -> String {
     match blocked {
         BlockCause::Undecided => "nothing was chosen".to_string(),
-        BlockCause::Failed(x) => transaction.graph.id(*x).to_string() + " failed for good",
+        BlockCause::Failed(x) => {
+            let id = transaction.graph.id(*x);
+            let asks = transaction.task_of(id).is_some_and(|task| task.open_question().is_some());
+            format!("{id} {}", if asks { "waits for an answer" } else { "failed for good" })
+        }
         BlockCause::Resting(x) => transaction.graph.id(*x).to_string() + " rests",
         BlockCause::Refuted => "the base case does not hold".to_string(),
     }

@@ -189,7 +189,7 @@ fn result(transaction: &Transaction, status: RunStatus, reason: Reason) -> Final
         done: done(state),
         missing: ending.missing,
         open: if is_completed { open(transaction) } else { Vec::new() },
-        questions: questions(state),
+        questions: if is_completed { Vec::new() } else { questions(state) },
         failed: failed(state),
         next_moves: moves(transaction, reason),
         workspace: Some(workspace(state)),
@@ -343,7 +343,9 @@ fn failed(state: &State) -> Vec<FailedAtom> {
     let tried = state.atoms.iter().filter_map(|(id, atom)| {
         let task = atom.task().filter(|task| task.open_question().is_none())?;
         let has_failed = task.tries.iter().any(|tried| tried.has_failed());
-        has_failed.then_some((id, &task.tries))
+        // A question that was answered is no failure.
+        let has_asked = !task.questions.is_empty() && state.newest_failure(id).is_none();
+        (has_failed && !has_asked).then_some((id, &task.tries))
     });
     let failed = tried.map(|(id, tries)| {
         let newest = state.newest_failure(id).map(|(_, failure)| failure);

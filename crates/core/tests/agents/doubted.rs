@@ -10,9 +10,9 @@ use descent_core::{
 
 use super::*;
 
-const CHECK: &str = "test -e made";
+pub(super) const CHECK: &str = "test -e made";
 
-fn checked(more: Value) -> Value {
+pub(super) fn checked(more: Value) -> Value {
     with(task(json!({"checks": {"command": CHECK}})), &more)
 }
 
@@ -22,13 +22,13 @@ fn alone_with_trees(more: Value) -> Loop {
     Loop::new(&constraints, &json!({"A": checked(more)}))
 }
 
-fn done() -> Outcome {
+pub(super) fn done() -> Outcome {
     let mut outcome = Loop::outcome(AgentEnd::Done);
     outcome.made = Some(Product::Commit(CommitId::new("made")));
     outcome
 }
 
-fn says(report: AgentReport) -> Outcome {
+pub(super) fn says(report: AgentReport) -> Outcome {
     let report = Some(report);
     Outcome { report, ..done() }
 }
@@ -50,7 +50,7 @@ fn ends(end: AgentEnd) -> Outcome {
     Outcome { agent_end, ..done() }
 }
 
-fn merged(commit: &str) -> Merge {
+pub(super) fn merged(commit: &str) -> Merge {
     Merge::Clean {
         commit: CommitId::new(commit),
         tree: tree_of(commit),
@@ -66,7 +66,7 @@ fn tree_of(commit: &str) -> TreeId {
 
 /// The work for the attempts until nothing more is wanted.
 #[derive(Debug, Default)]
-struct Settled {
+pub(super) struct Settled {
     /// The bases on which the checks of atoms were measured, with the commits that were checked out.
     measured: Vec<(Basis, String)>,
     learnt: Vec<String>,
@@ -88,7 +88,7 @@ impl Loop {
     }
 
     /// Does all that is wanted but attempts. The checks of atoms hold on these trees.
-    fn settle(&mut self, merge: &Merge, holding: &[&str]) -> Settled {
+    pub(super) fn settle(&mut self, merge: &Merge, holding: &[&str]) -> Settled {
         let mut settled = Settled::default();
         for _ in 0..20 {
             let wanted = desired_work(&self.world, &self.session, 0).effects;
@@ -122,7 +122,7 @@ impl Loop {
         settled
     }
 
-    fn ended(&mut self, attempt: &AttemptId, outcome: Outcome) {
+    pub(super) fn ended(&mut self, attempt: &AttemptId, outcome: Outcome) {
         let intent = self.flying().into_iter().find(|one| one.id == *attempt);
         let intent = intent.expect("it is in flight");
         self.observe(Input::Ended {
@@ -132,7 +132,7 @@ impl Loop {
         });
     }
 
-    fn binding(&self, atom: &str) -> Option<&Binding> {
+    pub(super) fn binding(&self, atom: &str) -> Option<&Binding> {
         self.world.state.bindings.get(atom).map(|one| &**one)
     }
 

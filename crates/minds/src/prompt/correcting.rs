@@ -1,4 +1,4 @@
-//! The prompt of a correcting turn: why the checks of an attempt do not hold (contract §9.35). Its session has heard the rest.
+//! The prompt of a correcting turn: why the checks of an attempt do not hold (contract §9.37). Its session has heard the rest.
 
 use core::time::Duration;
 
