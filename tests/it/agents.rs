@@ -6,6 +6,7 @@ pub(crate) mod budgets;
 pub(crate) mod clarity;
 pub(crate) mod conduct;
 pub(crate) mod configured;
+pub(crate) mod corrected;
 pub(crate) mod displaced;
 pub(crate) mod earlier;
 pub(crate) mod escapes;

@@ -296,6 +296,8 @@ fn tried(world: &World) -> TriedReport {
                 | EntryKind::Replan(_)
                 | EntryKind::Drop(_)
                 | EntryKind::Probe(_)
+                | EntryKind::Turn(_)
+                | EntryKind::Asked(_)
         )
     };
     let story = world.state.trail.iter().filter(is_told);
