@@ -16,7 +16,7 @@ use descent_core::{
     },
 };
 
-use super::{Line, Meaning, Page, count, event::bracketed, line, listed, passes};
+use super::{Line, Meaning, Page, count, line, listed, passes};
 
 /// Columns of a severity.
 const SEVERITY_WIDTH: usize = 8;
@@ -237,7 +237,8 @@ pub(super) fn mark_words(mark: &AttentionView) -> String {
 pub(super) fn question_words(one: &UnclearView) -> (&'static str, String) {
     let question = line(&one.question);
     match (one.waits, one.assume.as_str()) {
-        (true, _) => ("asks", question + &bracketed("", &one.options.join(" | "))),
+        (true, _) if one.options.is_empty() => ("asks", question),
+        (true, _) => ("asks", format!("{question} ({})", line(&one.options.join(" | ")))),
         (false, "") => ("answered", question),
         (false, assume) => ("assumed", format!("{question} {}", line(assume))),
     }

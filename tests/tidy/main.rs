@@ -200,6 +200,7 @@ const PURE_PACKAGES: &[(&str, &[&str])] = &[
         &[
             "descent-doc",
             "immutable-chunkmap",
+            "serde_with",
             "jiff",
             "num-bigint",
             // Optional: it derives schemas from types, for the tests of the program.

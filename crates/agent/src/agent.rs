@@ -154,6 +154,11 @@ impl<'a> AttemptJob<'a> {
         self
     }
 
+    /// The correcting turn that its session is in; 0 before the first.
+    fn turn(&self) -> u32 {
+        self.session.as_ref().map_or(0, |_| self.context.intent.turn_n())
+    }
+
     /// Whether it begins a correcting turn of its session.
     fn begins_turn(&self) -> bool {
         self.session.as_ref().is_some_and(|session| session.lacks_turn(self.context.intent))

@@ -125,7 +125,7 @@ fn what_is_unclear_is_assumed_where_nobody_is_asked() {
     refined.answers("refine", &with_question("Assume: the left one"));
     let result = refined.world.run().expect(0).result();
     let notes = result["output"]["notes"].to_string();
-    assert!(notes.contains("step-1: Which of the two? the left one was assumed"), "{notes}");
+    assert!(notes.contains("step-1  Which of the two? the left one was assumed"), "{notes}");
     let why = refined.world.descent(&["why", "step-1"]).expect(0);
     why.shows("Which of the two? the left one");
 }

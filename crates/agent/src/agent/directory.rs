@@ -29,6 +29,11 @@ pub(super) const ANSWERS: &str = "answers.json";
 /// The folder that an attempt may write to. All else beside the state is closed to it.
 pub(super) const OUT: &str = "out";
 
+/// The prompt of a correcting turn.
+fn turn_file(n: u32) -> String {
+    format!("turn-{n}.md")
+}
+
 /// Makes an attempt's own directory and its parent; returns whether it is new, and so empty. It does not make the
 /// directory beside the state. If that is gone, so is the state, and a new directory would keep it from being put back.
 pub(super) fn make(dir: &Path) -> io::Result<bool> {
@@ -78,17 +83,24 @@ impl AttemptJob<'_> {
     pub(super) fn write_inputs(&self) -> Result<(), AgentError> {
         let dir = &self.context.dir;
         let cleared = make_again(dir).and_then(|is_new| if is_new { Ok(()) } else { self.clear() });
-        let written = cleared.and_then(|()| self.write_all());
+        let written = cleared.and_then(|()| match self.turn() {
+            0 => self.write_all(),
+            // All else lies there since the first turn.
+            n => files::write_anew(&self.context.beside(&turn_file(n)), self.prompt.as_bytes()),
+        });
         written.map_err(|source| AgentError::Unwritable { path: dir.clone(), source })
     }
 
     /// Removes what an earlier try of this attempt left.
     fn clear(&self) -> io::Result<()> {
-        let left = [PROMPT, BINDINGS, prompt::RESULTS_FOLDER, OUTCOME];
+        let inputs: &[&str] = match self.turn() {
+            0 => &[OUTCOME, PROMPT, BINDINGS, prompt::RESULTS_FOLDER],
+            // Another turn gives another result.
+            _ if self.begins_turn() => &[OUTCOME, RESULT],
+            _ => &[OUTCOME],
+        };
         let of_session = [OUT, NAME].into_iter().filter(|_| self.session.is_none());
-        // Another turn gives another result.
-        let of_turn = [RESULT].into_iter().filter(|_| self.begins_turn());
-        let mut left = left.into_iter().chain(of_session).chain(of_turn);
+        let mut left = inputs.iter().copied().chain(of_session);
         left.try_for_each(|name| files::remove(&self.context.beside(name)))
     }
 

@@ -104,7 +104,9 @@ impl Heard {
     /// Readable lines go to a log at that path, after those of the same session.
     pub(super) fn new(log: &Path, earlier: EarlierUsage) -> std::io::Result<Self> {
         let (before, of_other_sessions, log) = match earlier {
-            EarlierUsage::OfThisSession(used) => (used, Tokens::default(), OutputLog::after(log)?),
+            EarlierUsage::OfThisSession(used) => {
+                (used, Tokens::default(), OutputLog::after(log).or_else(|_| OutputLog::new(log))?)
+            }
             EarlierUsage::OfOtherSessions(used) => {
                 (used.clone(), used.tokens, OutputLog::new(log)?)
             }

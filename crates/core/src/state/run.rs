@@ -144,7 +144,7 @@ record! {
         optional[program] whole: SideFile,
         /// Milliseconds of the turns before it
         filled[program] ms: u64,
-        /// What they used
+        /// Usage of these turns
         filled[program] usage: Usage,
         /// The candidate, where the head has moved: the workspace is brought to it
         optional[program] candidate: CommitId,

@@ -1,5 +1,5 @@
-//! The correcting turn: an agent whose work does not hold is told which check failed, and goes on in the same session and
-//! workspace, before its attempt is over (contract §9.37).
+//! The correcting turn (contract §9.37): an agent whose work does not hold is told why, and goes on in its session, before its
+//! attempt is over.
 //!
 //! Invariant: a turn is durable before it begins, and an attempt has `corrections` of them at most. So the number of
 //! attempts stays, and the measure with it. A result outside of the tree is never made twice.

@@ -18,7 +18,7 @@ use crate::{
         atom::TaskQuestion,
         final_result::{
             BASE_CASE, DoneAtom, EndedProcesses, EndingFacts, Expiry, FailedAtom,
-            FinalResultRecord, JudgedLeaves, OpenQuestion, OpenStep, ResultVerdict,
+            FinalResultRecord, JudgedLeaves, OpenStep, PersonQuestion, ResultVerdict,
             ResultWorkspace,
         },
         record::{EvidenceRecord, RefutedEntry},
@@ -330,10 +330,10 @@ fn done(state: &State) -> Vec<DoneAtom> {
     done.collect()
 }
 
-fn questions(state: &State) -> Vec<OpenQuestion> {
+fn questions(state: &State) -> Vec<PersonQuestion> {
     let asked = state.atoms.iter().filter_map(|(id, atom)| {
         let TaskQuestion { question, options, .. } = atom.task()?.open_question()?.clone();
-        Some(OpenQuestion { atom: id.clone(), question, options, extra: Extra::default() })
+        Some(PersonQuestion { atom: id.clone(), question, options, extra: Extra::default() })
     });
     asked.collect()
 }

@@ -93,7 +93,7 @@ record! {
         /// Agreed steps that are open though the base case holds
         filled open: Vec<OpenStep>,
         /// Questions that wait for a person's answer
-        filled questions: Vec<OpenQuestion>,
+        filled questions: Vec<PersonQuestion>,
         always failed: Vec<FailedAtom>,
         always next_moves: Vec<String>,
         optional workspace: ResultWorkspace,
@@ -238,7 +238,7 @@ record! {
 
 record! {
     /// A question that waits for a person's answer
-    pub struct OpenQuestion {
+    pub struct PersonQuestion {
         always atom: AtomId,
         always question: String,
         /// Answers to choose from
