@@ -125,7 +125,7 @@ fn what_is_unclear_is_assumed_where_nobody_is_asked() {
     refined.answers("refine", &with_question("Assume: the left one"));
     let result = refined.world.run().expect(0).result();
     let notes = result["output"]["notes"].to_string();
-    assert!(notes.contains("step-1  Which of the two? the left one was assumed"), "{notes}");
+    assert!(notes.contains("step-1: Which of the two? the left one was assumed"), "{notes}");
     let why = refined.world.descent(&["why", "step-1"]).expect(0);
     why.shows("Which of the two? the left one");
 }
@@ -137,7 +137,7 @@ fn what_is_unclear_is_asked_where_a_person_may_answer() {
     let ran = refined.world.run().expect(6);
     assert_eq!(ran.count("needs_guidance"), 1, "{}", ran.stderr);
     let status = refined.world.descent(&["status"]).expect(0);
-    status.shows("step-1: Which of the two?");
+    status.shows("step-1  Which of the two?");
     let answer = ["guide", "the right one", "--for", "step-1"];
     refined.world.descent(&answer).expect(0);
     let result = refined.world.run().expect(0).result();
