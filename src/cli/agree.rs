@@ -92,7 +92,11 @@ pub(super) fn agree(
                 Some(format!("the loop goes on ({})", status.word()))
             }
             Some((_, started)) => Some(format!("starts: {}", phrase::listed(started, usize::MAX))),
-            None => store.is_live().then(|| "the loop has started nothing yet".to_owned()),
+            None if !store.is_live() => None,
+            None if facts.is_some_and(|facts| facts.ended.is_empty()) => {
+                Some("the loop goes on".to_owned())
+            }
+            None => Some("the loop has started nothing yet".to_owned()),
         });
         text.push(format!("next: {}", view.next));
         text.join("\n")

@@ -29,7 +29,7 @@ use descent_system::{
 
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Change the agreement, the work or its results, also while a loop runs.\n\nAll flags together are one commit. What is in flight ends without costing an attempt, and its results are discarded; what was solved stays, as far as it still fits. TEXT is the reason, and stands in every correction."
+    long_about = "Change the agreement, the work or its results, also while a loop runs.\n\nAll flags together are one commit. Another goal, why, check, start, workspace, `protected`, `link`, `env`, `setup` or `warm` ends all that is in flight; any other change ends only the attempts of what it changes. None of them costs an attempt, and what was solved stays, as far as it still fits. TEXT is the reason, and stands in every correction."
 )]
 pub struct RedirectArgs {
     /// Why, in your own words
@@ -85,6 +85,9 @@ pub struct RedirectArgs {
     /// Take back a redirect that waits for its change
     #[arg(long, exclusive = true)]
     abort: bool,
+    /// End all that is in flight, whatever changes
+    #[arg(long)]
+    now: bool,
     /// Only show what it would do
     #[arg(short = 'n', long)]
     dry_run: bool,
@@ -188,6 +191,7 @@ fn ordered(
         unblocked: flags.unblock.clone(),
         plan: None,
         start,
+        interrupts: flags.now,
     };
     Ok(RedirectOrder { redirect, reason: flags.text.clone(), moved: moved.unwrap_or_default() })
 }

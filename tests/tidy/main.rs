@@ -68,7 +68,7 @@ const PACKAGES: &[Package] = &[
         name: "system",
         floors: &[
             &["failure", "files", "secrets", "shape"],
-            &["clock", "signal", "runs", "space"],
+            &["clock", "signal", "runs", "space", "ports"],
             &["phrase"],
             &["lib"],
         ],

@@ -47,7 +47,9 @@ use descent_process::{Capture, Job, Programs, Reach, SpawnError, environment::En
 use descent_store::evidence::EvidenceKeeper;
 use descent_system::{
     failure::{Failure, exit, lack_of},
-    files, secrets,
+    files,
+    ports::SlotPorts,
+    secrets,
     shape::Shape,
 };
 
@@ -94,6 +96,8 @@ pub struct JobContext<'a> {
     pub programs: &'a dyn Programs,
     /// Unique to it.
     pub mark: String,
+    /// The slot of an attempt, with its ports; none for a question.
+    pub slot: Option<SlotPorts>,
 }
 
 /// One try of one atom, or a question that is none.
@@ -388,6 +392,10 @@ fn environment(attempt: &AttemptJob<'_>, env: &Environment) -> Vec<(OsString, Os
     let above = context.dir.parent().and_then(Path::parent);
     let above = above.and_then(|above| std::path::absolute(above).ok());
     vars.extend(above.map(|above| ("GIT_CEILING_DIRECTORIES".into(), above.into())));
+    if let Some(SlotPorts { slot, ports }) = &context.slot {
+        vars.push(("DESCENT_SLOT".into(), slot.to_string().into()));
+        vars.extend(ports.iter().map(|ports| ("DESCENT_PORTS".into(), ports.into())));
+    }
     let budget = attempt.budget.as_ref();
     vars.extend(budget.map(|budget| ("DESCENT_BUDGET".into(), budget.into())));
     vars

@@ -40,7 +40,8 @@ pub use kinds::{
 };
 pub use merge::{LOST_MAX, MergeOutcome, is_out_of_reach, lost_lines, merge};
 pub use redirect::{
-    CHANGES_MAX, Redirect, abort_redirect, faults_of, is_redirect_open, keep_plan, redirect,
+    CHANGES_MAX, Redirect, abort_redirect, ended_by, faults_of, is_redirect_open, keep_plan,
+    redirect,
 };
 pub use steer::{Steering, steer};
 pub use unblock::NOT_BLOCKED;

@@ -121,9 +121,14 @@ fn take(mut transaction: Transaction, world: &World, event: Input) -> Result<Tra
     transaction.close(world)
 }
 
-/// Ends all attempts and discards their results, for a change by another process.
-pub(crate) fn end_attempts(world: &World, now: UnixMillis) -> Result<Transition, Refusal> {
-    by_another(world, now, redirect::end_for_change)
+/// The state that a change by another process begins from: a request for it is answered. All attempts end where it says so,
+/// and their results are discarded.
+pub(crate) fn begin_change(
+    world: &World,
+    now: UnixMillis,
+    ends_all: bool,
+) -> Result<Transition, Refusal> {
+    by_another(world, now, |transaction| redirect::begin_change(transaction, ends_all))
 }
 
 /// The state with its results as the next step of a loop brings them into line with the graph; nothing is started.

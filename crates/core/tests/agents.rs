@@ -6,6 +6,7 @@ mod doubted;
 mod outages;
 mod situations;
 mod spent;
+mod steered;
 
 use std::sync::Arc;
 

@@ -78,7 +78,7 @@ fn usage_that_an_agent_told_in_mid_turn_is_shown_and_outlasts_a_kill_and_a_redir
         let mut run = world.start(&["run"]);
         wait_for("a call after the kill is shown", || shown() > first);
         let second = shown();
-        let redirect = ["redirect", "--set", "budget.calls=1000", "-y"];
+        let redirect = ["redirect", "--set", "budget.calls=1000", "-y", "--now"];
         world.descent(&redirect).expect(0);
         let spent = world.state()["run"]["spent"]["calls"].as_u64().unwrap();
         assert!(spent >= second, "{protocol:?}: {spent} of {second}");

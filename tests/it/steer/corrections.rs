@@ -91,7 +91,7 @@ fn another_objective_opens_a_completed_run() {
 #[test]
 fn other_words_of_an_atom_open_its_result_and_what_was_made_from_it() {
     let ways = [
-        (Way::Plan(|plan| atom(plan, "same")["description"] = json!("another")), Flight::Ends),
+        (Way::Plan(|plan| atom(plan, "same")["description"] = json!("another")), Flight::GoesOn),
         (
             Way::Hand(|state| state["bindings"]["same"]["of"]["description"] = json!("another")),
             Flight::GoesOn,
@@ -105,8 +105,8 @@ fn other_words_of_an_atom_open_its_result_and_what_was_made_from_it() {
 #[test]
 fn an_atom_that_is_taken_out_goes_with_its_result_and_no_other_is_open() {
     let ways = [
-        (Way::Command(&["redirect", "-y", "--remove", "alone"]), Flight::Ends),
-        (Way::Plan(|plan| drop(take(&mut plan["work_graph"]["atoms"], "alone"))), Flight::Ends),
+        (Way::Command(&["redirect", "-y", "--remove", "alone"]), Flight::GoesOn),
+        (Way::Plan(|plan| drop(take(&mut plan["work_graph"]["atoms"], "alone"))), Flight::GoesOn),
     ];
     let promise = Row { kinds: &["dag_adjustment"], bound: &["next", "other", "same"], ..AT_WORK };
     row(promise, &ways);
@@ -119,8 +119,8 @@ fn an_open_atom_that_is_taken_out_ends_its_attempt() {
         atom(state, "right")["parts"] = json!(["bad"]);
     };
     let ways = [
-        (Way::Command(&["redirect", "-y", "--remove", "slow"]), Flight::Ends),
-        (Way::Plan(take_out), Flight::Ends),
+        (Way::Command(&["redirect", "-y", "--remove", "slow"]), Flight::GoesOn),
+        (Way::Plan(take_out), Flight::GoesOn),
         (Way::Hand(take_out), Flight::GoesOn),
     ];
     let promise = Row { kinds: &["dag_adjustment"], lasts: &["bad"], ..AT_WORK };
@@ -140,11 +140,11 @@ fn an_edit_of_an_atom_in_flight_ends_its_attempt() {
 #[test]
 fn a_raised_limit_opens_what_it_had_ended() {
     let ways = [
-        (Way::Command(&["redirect", "-y", "--set", "max_attempts=2"]), Flight::Ends),
+        (Way::Command(&["redirect", "-y", "--set", "max_attempts=2"]), Flight::GoesOn),
         (Way::Run(&["run", "--set", "max_attempts=2"]), Flight::None),
         (
             Way::Plan(|plan| plan["objective"]["constraints"]["max_attempts"] = json!(2)),
-            Flight::Ends,
+            Flight::GoesOn,
         ),
         (
             Way::Hand(|state| state["objective"]["constraints"]["max_attempts"] = json!(2)),
@@ -186,7 +186,7 @@ fn a_start_that_is_written_by_hand_gives_way() {
 #[test]
 fn a_result_that_is_overwritten_opens_what_was_made_from_it_and_only_that() {
     let ways = [
-        (Way::Command(&["redirect", "-y", "--bind", "same=by my word"]), Flight::Ends),
+        (Way::Command(&["redirect", "-y", "--bind", "same=by my word"]), Flight::GoesOn),
         (Way::Refused(&["skip", "same"], 65, "same is solved"), Flight::None),
         (Way::Hand(|state| state["bindings"]["same"]["value"] = json!(2)), Flight::GoesOn),
     ];
@@ -197,7 +197,7 @@ fn a_result_that_is_overwritten_opens_what_was_made_from_it_and_only_that() {
 #[test]
 fn a_result_that_is_given_to_an_open_atom_opens_nothing() {
     let ways = [
-        (Way::Command(&["redirect", "-y", "--bind", "bad=by my word"]), Flight::Ends),
+        (Way::Command(&["redirect", "-y", "--bind", "bad=by my word"]), Flight::GoesOn),
         (Way::Command(&["skip", "bad"]), Flight::GoesOn),
         (
             Way::Hand(|state| {
@@ -219,7 +219,7 @@ fn a_result_that_is_given_to_an_open_atom_opens_nothing() {
 #[test]
 fn a_result_that_is_forgotten_is_made_again_and_what_was_made_from_it_too() {
     let ways = [
-        (Way::Command(&["redirect", "-y", "--forget", "other"]), Flight::Ends),
+        (Way::Command(&["redirect", "-y", "--forget", "other"]), Flight::GoesOn),
         (Way::Refused(&["retry", "other"], 65, "other is solved"), Flight::None),
         (Way::Hand(|state| crate::whole_records::open(state, "other")), Flight::GoesOn),
     ];
@@ -230,7 +230,7 @@ fn a_result_that_is_forgotten_is_made_again_and_what_was_made_from_it_too() {
 #[test]
 fn what_was_made_from_a_forgotten_result_stays_where_the_same_result_is_made_again() {
     let ways = [
-        (Way::Command(&["redirect", "-y", "--forget", "same"]), Flight::Ends),
+        (Way::Command(&["redirect", "-y", "--forget", "same"]), Flight::GoesOn),
         (Way::Hand(|state| crate::whole_records::open(state, "same")), Flight::GoesOn),
     ];
     let promise = Row { kinds: &["bindings_override"], made: &["same"], ..AT_WORK };
@@ -267,7 +267,8 @@ fn guidance_to_an_atom_in_flight_ends_its_attempt() {
 #[test]
 fn failures_that_count_no_more_open_their_atom() {
     let ways = [
-        (Way::Command(&["redirect", "-y", "--retry", "bad"]), Flight::Ends),
+        (Way::Command(&["redirect", "-y", "--retry", "bad"]), Flight::GoesOn),
+        (Way::Command(&["redirect", "-y", "--retry", "bad", "--now"]), Flight::Ends),
         (Way::Command(&["retry", "bad"]), Flight::GoesOn),
         (Way::Hand(|state| atom(state, "bad")["said"] = json!("pending")), Flight::GoesOn),
     ];
@@ -307,7 +308,7 @@ fn undo_restores_the_results_and_ends_what_is_in_flight_but_never_the_trail_of_t
     let promise = Row {
         prepared: Some(Prepared {
             args: &["redirect", "-y", "--retry", "bad", "--remove", "alone"],
-            starts: &["bad", "slow"],
+            starts: &["bad"],
             lasts: &["bad", "slow"],
         }),
         kinds: &["undo"],

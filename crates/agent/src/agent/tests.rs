@@ -60,6 +60,7 @@ impl World {
                 env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
                 programs: &process::programs::REAL_PROGRAMS,
                 mark: format!("test-agent-{}", self.dir.path().display()),
+                slot: None,
             },
             files: Vec::new(),
             setup: None,

@@ -21,6 +21,27 @@ pub(super) fn is_other_objective(before: &State, after: &State) -> bool {
     bare(before) != bare(after)
 }
 
+/// The constraints that every attempt works under: another one ends all of them. A group stands for all its keys.
+const OF_EVERY_ATTEMPT: [&str; 6] = ["workspace", "protected", "link", "env", "setup", "warm"];
+
+/// Whether the change concerns every attempt: what is asked for, where the run starts, or what its trees are made of.
+pub(super) fn ends_all(before: &State, after: &State) -> bool {
+    let is_of_all = |one: &ConstraintChange| {
+        let group = one.key.split('.').next().unwrap_or_default();
+        OF_EVERY_ATTEMPT.contains(&group)
+    };
+    is_other_objective(before, after)
+        || is_other_start(before, after)
+        || constraints(before, after).iter().any(is_of_all)
+}
+
+/// Whether both states have a start, and not the same one.
+pub(super) fn is_other_start(before: &State, after: &State) -> bool {
+    let (before, after) = (&before.run.started_from, &after.run.started_from);
+    let both = before.as_ref().zip(after.as_ref());
+    both.is_some_and(|(before, after)| before.commit != after.commit)
+}
+
 pub(super) fn constraints(before: &State, after: &State) -> Vec<ConstraintChange> {
     let nodes = [before, after].map(|state| state.objective.constraints.node());
     let rules = limits::all().into_iter();

@@ -5,7 +5,7 @@
 mod graph;
 
 use super::{
-    Adoption, Change, ChangeRefusal, ConstraintChange, constraints_with,
+    Adoption, Change, ChangeRefusal, ConstraintChange, between, constraints_with,
     draft::{Draft, FLIGHT_ENDS},
     drawn,
     kinds::set_start,
@@ -19,7 +19,7 @@ use crate::{
     plan as agreement,
     proposal::{self, Clarification, ProposalReading},
     state::{
-        Atom, AtomStatus, Binding, Objective, StartedFrom, State,
+        Atom, AtomStatus, Binding, Intent, Objective, StartedFrom, State,
         binding::{SUMMARY_CHARS_MAX, VALUE_BYTES_MAX},
         decode::decode,
         encode::StateText,
@@ -66,6 +66,8 @@ pub struct Redirect {
     pub plan: Option<Arc<State>>,
     /// The start of the run from now on; its objects are kept already.
     pub start: Option<StartedFrom>,
+    /// Whether all that is in flight ends, whatever the change.
+    pub interrupts: bool,
 }
 
 impl Redirect {
@@ -144,8 +146,8 @@ impl Redirect {
     }
 }
 
-/// The state after a redirect, as one commit: the change is made, all that is in flight ends, and its results come too
-/// late.
+/// The state after a redirect, as one commit. All that is in flight ends by a change of what every attempt was told or
+/// works in; else only what the redirect changes itself.
 pub fn redirect(
     before: &State,
     redirect: &Redirect,
@@ -153,26 +155,45 @@ pub fn redirect(
     by: &str,
     now: UnixMillis,
 ) -> Result<Adoption, ChangeRefusal> {
-    let ended = step::end_attempts(&World::new(before.clone()), now);
+    let wanted = redirect.change(before, &now.rfc3339()).map_err(ChangeRefusal::Invalid)?;
+    let ends_all = redirect.interrupts || between::ends_all(before, &wanted.state);
+    let ended = step::begin_change(&World::new(before.clone()), now, ends_all);
     let ended = ended.map_err(ChangeRefusal::Step)?;
     let mut state = ended.world.facts.state;
     state.serial = before.serial;
     let mut draft = Draft::new(state, by, now);
     draft.reason = reason;
     let change = redirect.change(&draft.state, &draft.at).map_err(ChangeRefusal::Invalid)?;
-    let in_flight = before.run.in_flight.iter();
-    let mut in_flight: Vec<AtomId> = in_flight.map(|intent| intent.atom.clone()).collect();
-    in_flight.sort();
-    in_flight.dedup();
-    draft.follows_for(FLIGHT_ENDS, &in_flight);
+    let atoms = |intents: &[Intent]| -> Vec<AtomId> {
+        let atoms: BTreeSet<AtomId> = intents.iter().map(|intent| intent.atom.clone()).collect();
+        atoms.into_iter().collect()
+    };
+    if ends_all {
+        draft.follows_for(FLIGHT_ENDS, &atoms(&before.run.in_flight));
+    }
     let mut adoption = drawn(draft, before, |draft| {
         draft.make(change, check)?;
         Arc::make_mut(&mut draft.state.run).agree_anew();
         draft.measure();
+        if !ends_all {
+            draft.follows_for(FLIGHT_ENDS, &atoms(&ended_by(before, &draft.state, now)));
+        }
         Ok(())
     })?;
     adoption.events.splice(0..0, ended.events);
     Ok(adoption)
+}
+
+/// The attempts that end by a change: those that it took out of flight, and those that a loop ends when it sees it.
+pub fn ended_by(before: &State, after: &State, now: UnixMillis) -> Vec<Intent> {
+    let mut ended = before.run.in_flight.clone();
+    if !after.run.in_flight.is_empty() {
+        let left = step::in_line(&World::new(after.clone()), now);
+        let left =
+            left.map_or_else(|_| after.run.in_flight.clone(), |state| state.run.in_flight.clone());
+        ended.retain(|intent| left.iter().all(|one| one.id != intent.id));
+    }
+    ended
 }
 
 /// The state that keeps a plan for the next comparison, where nothing else would be another; nothing is ended.

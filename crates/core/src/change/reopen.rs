@@ -4,6 +4,7 @@
 //! finds out when it rebuilds).
 
 use super::{
+    between,
     corrections::{lists, names},
     draft::{Draft, GRAPH_REOPENED},
 };
@@ -173,16 +174,9 @@ fn open(task: &mut Task, was: &AtomStatus) {
 /// Digits of a commit that tell it apart.
 const COMMIT_CHARS: usize = 12;
 
-/// Whether both states have a start, and not the same one.
-pub(super) fn is_other_start(before: &State, after: &State) -> bool {
-    let (before, after) = (&before.run.started_from, &after.run.started_from);
-    let both = before.as_ref().zip(after.as_ref());
-    both.is_some_and(|(before, after)| before.commit != after.commit)
-}
-
 impl Draft<'_> {
     pub(super) fn start_changed(&mut self, before: &State) {
-        if !is_other_start(before, &self.state) {
+        if !between::is_other_start(before, &self.state) {
             return;
         }
         let start = before.run.started_from.as_ref();

@@ -5,11 +5,10 @@
 //! undo an undo restores the state before it.
 
 use super::{
-    ChangeRefusal, EarlierState, corrections,
+    ChangeRefusal, EarlierState, between, corrections,
     draft::{Draft, FLIGHT_ENDS},
     kinds::{atom_mut, task_mut},
     merge::AtomEntry,
-    reopen,
 };
 use crate::doc::prelude::*;
 use crate::{
@@ -104,13 +103,13 @@ impl Undo<'_, '_> {
     /// The start to go back to: another one, which the repository still holds.
     fn earlier_start(&self) -> Option<&StartedFrom> {
         let start = self.then.run.started_from.as_ref();
-        let start = start.filter(|_| reopen::is_other_start(self.now, self.then));
+        let start = start.filter(|_| between::is_other_start(self.now, self.then));
         start.filter(|start| (self.has_commit)(&start.commit))
     }
 
     /// Whether git lost the start: no tree of it is gone back to.
     fn has_lost_start(&self) -> bool {
-        reopen::is_other_start(self.now, self.then) && self.earlier_start().is_none()
+        between::is_other_start(self.now, self.then) && self.earlier_start().is_none()
     }
 
     fn graph(&mut self) {

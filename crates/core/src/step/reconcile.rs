@@ -146,7 +146,7 @@ fn end_abandoned(transaction: &mut Transaction) {
     let in_flight = transaction.state.run.in_flight.iter();
     let abandoned: Vec<_> = in_flight.filter(|intent| !is_in_use(intent)).cloned().collect();
     for intent in abandoned {
-        attempt_end::cut_off(transaction, &intent, "its context was abandoned");
+        attempt_end::cut_off(transaction, &intent, "what it was started for has changed");
     }
 }
 

@@ -26,9 +26,11 @@ pub(super) fn obey(transaction: &mut Transaction) {
     }
 }
 
-/// Ends all attempts and discards their results. The change is made in the same commit.
-pub(super) fn end_for_change(transaction: &mut Transaction) {
-    end_all(transaction);
+/// Makes room for a change, which is made in the same commit. Results of attempts that end are discarded.
+pub(super) fn begin_change(transaction: &mut Transaction, ends_all: bool) {
+    if ends_all {
+        end_all(transaction);
+    }
     clear(transaction);
 }
 

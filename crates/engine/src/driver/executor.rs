@@ -30,6 +30,7 @@ use descent_store::{COMMIT_WAIT_MS, StatePlace, evidence::EvidenceStore};
 use descent_system::{
     clock::{Clock, Stopwatch},
     failure::Failure,
+    ports::PortBlocks,
 };
 use descent_workspace::{WorkspaceError, Workspaces};
 
@@ -123,6 +124,8 @@ pub struct RealExecutor {
     /// The sessions of attempts that go on after a kill of the loop.
     pub sessions: Sessions,
     pub evidence: Arc<EvidenceStore>,
+    /// The ports of its slots.
+    pub ports: PortBlocks,
 }
 
 /// Outcomes that could not be written yet. Some may be of attempts that must happen only once, so

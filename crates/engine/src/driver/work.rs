@@ -298,6 +298,7 @@ impl RealExecutor {
         cwd: PathBuf,
         started: PathBuf,
         timeout: Duration,
+        slot: Option<usize>,
     ) -> JobContext<'a> {
         JobContext {
             intent,
@@ -309,6 +310,7 @@ impl RealExecutor {
             env: self.environment.clone(),
             programs: &*self.programs,
             mark: mark_of(&self.place, &self.run, &intent.id),
+            slot: slot.map(|slot| self.ports.of_slot(slot)),
         }
     }
 }

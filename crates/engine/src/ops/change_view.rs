@@ -55,7 +55,7 @@ pub struct RedirectView {
     pub issues: Vec<Issue>,
     pub bound: BoundView,
     /// The attempts that end.
-    pub(super) ended: Vec<AttemptId>,
+    pub ended: Vec<AttemptId>,
     /// The attempts that the loop started after it.
     pub started: Vec<AttemptId>,
     /// The next commit of the loop.

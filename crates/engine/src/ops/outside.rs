@@ -137,6 +137,7 @@ impl<'a> OutsideAgent<'a> {
             programs: &*programs,
             mark: room.mark(),
             timeout: ANSWER_MAX,
+            slot: None,
         };
         let read = Arc::clone(&question.read);
         let form = QuestionForm::new(self.duty, question.schema.as_str(), move |node| read(node));

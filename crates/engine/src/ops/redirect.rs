@@ -29,6 +29,8 @@ use descent_system::failure::{Failure, exit};
 
 /// The wait for the next commit of a loop.
 const ANSWER_MS_MAX: u64 = 10_000;
+/// The same where it may have nothing to do.
+const NEWS_MS_MAX: u64 = 500;
 /// Paths of another start that are named at most.
 const MOVED_MAX: usize = 1_000;
 
@@ -53,20 +55,21 @@ pub struct OpenRedirect {
 
 /// A redirect that could be made, or was made.
 fn view(
+    client: &dyn Client,
     store: &Store,
     before: &State,
     after: &State,
     events: &[Event],
     order: &RedirectOrder,
 ) -> ChangeView {
-    let in_flight = before.run.in_flight.iter();
+    let ended = change::ended_by(before, after, client.now());
     ChangeView {
         changes: changes(before, after).iter().map(Difference::text).collect(),
         redirect: Some(RedirectView {
             moved: order.moved.iter().take(MOVED_MAX).cloned().collect(),
             issues: file_faults::brought(before, after, &store.place().project),
             bound: bound_of_start(store, &World::new(after.clone())),
-            ended: in_flight.map(|intent| intent.id.clone()).collect(),
+            ended: ended.into_iter().map(|intent| intent.id).collect(),
             started: Vec::new(),
             answered: None,
             answer: None,
@@ -96,7 +99,7 @@ pub fn plan(
     order: &RedirectOrder,
 ) -> Result<Option<ChangeView>, Failure> {
     match adopt(client, before, order) {
-        Ok(done) => Ok(Some(view(store, before, &done.state, &done.events, order))),
+        Ok(done) => Ok(Some(view(client, store, before, &done.state, &done.events, order))),
         Err(refusal) => unless_it_stands(refusal).map(|()| None),
     }
 }
@@ -192,11 +195,13 @@ pub fn redirect(
         return Ok(None);
     };
     let after = &done.loaded.state;
-    // A loop that has nothing to start makes no commit.
+    let mut made = view(client, store, &before, after, &done.events, order);
+    // A loop that has nothing to end and nothing to start makes no commit.
+    let ends = made.redirect.as_ref().is_some_and(|facts| !facts.ended.is_empty());
+    let most_ms = if ends { ANSWER_MS_MAX } else { NEWS_MS_MAX };
     let loop_state = Patience::new("the redirect is committed, but ", LoopObservation::goes_on)
-        .until(client, store, ANSWER_MS_MAX, |state| state.serial > after.serial)?;
+        .until(client, store, most_ms, |state| state.serial > after.serial)?;
     let answer = loop_state.as_ref().map(|loaded| &loaded.state);
-    let mut made = view(store, &before, after, &done.events, order);
     made.result = ChangeResult::Changed;
     if let (Some(state), Some(facts)) = (answer, &mut made.redirect) {
         facts.started = state.run.in_flight.iter().map(|intent| intent.id.clone()).collect();

@@ -39,6 +39,7 @@ use descent_system::{
     clock::Clock,
     failure::{Failure, exit},
     phrase,
+    ports::PortBlocks,
     runs::{RunRecord, RunRecords},
     signal::Signals,
 };
@@ -219,6 +220,7 @@ pub fn run<'a>(
         usage: usage.clone(),
         held: PendingOutcomes::default(),
         sessions: Sessions::default(),
+        ports: PortBlocks::default(),
     };
     let mut waits = WaitNotices::new(notifier.clone(), &place, &run, Arc::clone(&options.clock));
     let mut has_begun = false;

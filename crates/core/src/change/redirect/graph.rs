@@ -12,7 +12,7 @@ use crate::{
     graph::validate,
     id::AtomId,
     plan::TakenPlan,
-    state::{Atom, Body, State, atom_order},
+    state::{Atom, Body, Intent, State, atom_order},
 };
 
 /// Groups named in a hint at most.
@@ -146,7 +146,11 @@ impl Reading<'_> {
         *selected = Some(choice.clone());
         for id in subtrees(state, &[choice]) {
             let task = state.atoms.get(&id).and_then(|atom| atom.task());
-            if task.is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed())) {
+            // Nobody knows yet whether an effect that is under way happens.
+            let is_under_way = |one: &Intent| one.atom == id && one.effect.is_once_only();
+            if task.is_some_and(|task| task.tries.iter().any(|tried| tried.has_failed()))
+                && !state.run.in_flight.iter().any(is_under_way)
+            {
                 self.change.retried.push(id);
             }
         }

@@ -107,8 +107,14 @@ async fn make(
     let mut before = agent::kept_usage(&executor.place.attempts(), &a.intent).unwrap_or_default();
     a.intent.turn.iter().for_each(|turn| before.raise_to(&turn.usage));
     let usage = LiveUsage::new(maker.price(), before);
-    let context =
-        executor.job(&a.intent, maker, dir.path, note_of(&executor.place, slot), a.timeout());
+    let context = executor.job(
+        &a.intent,
+        maker,
+        dir.path,
+        note_of(&executor.place, slot),
+        a.timeout(),
+        Some(slot),
+    );
     let attempt = agent::AttemptJob {
         budget: a.is_plan.then(|| prompt::remaining(&a.world, &a.intent).text()),
         keep: Some(EvidenceKeeper { store: &executor.evidence, state: &a.world.state }),

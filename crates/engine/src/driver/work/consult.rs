@@ -84,7 +84,7 @@ async fn ask(c: &Consulting, intent: Intent) -> Result<Option<Outcome>, Failure>
     };
     let maker = executor.agents.maker(&intent, false, &executor.environment, QUESTION_SLOT)?;
     let started = note_of(&executor.place, QUESTION_SLOT);
-    let job = executor.job(&intent, maker, tree.clone(), started, timeout(c));
+    let job = executor.job(&intent, maker, tree.clone(), started, timeout(c), None);
     let dir = job.dir.clone();
     [&tree, &dir].into_iter().try_for_each(|at| has_room(at))?;
     let mut attempt = AttemptJob::question(job, &prompt, form);
