@@ -9,7 +9,7 @@ use descent_core::{
 };
 
 use super::{
-    Line, Meaning, Page, age, ago,
+    Line, Meaning, Page, age, ago, count,
     event::{behind, bracketed, describe_record},
     field,
     issues::{self, meaning_of},
@@ -22,6 +22,8 @@ use super::{
 const OUTPUT_LINES_MAX: usize = 6;
 /// Attempts shown at most; the newest matter most.
 const ATTEMPTS_MAX: usize = 12;
+/// Tool calls of an attempt at most, the newest.
+const TOOLS_MAX: usize = 8;
 const NAMES_MAX: usize = 8;
 /// Rows of a planner's reasons.
 const REASONS_ROWS_MAX: usize = 4;
@@ -221,9 +223,22 @@ fn attempts(page: &mut Page, why: &Why, lies_at: LiesAt<'_>, now: UnixMillis) {
             page.wrapped(Line::indent(4), Meaning::Unknown, &words, 3);
         }
         reported(page, attempt);
+        tools(page, attempt);
         proofs(page, &attempt.evidence, lies_at);
         output(page, &attempt.output, attempt.whole.as_ref(), lies_at);
     }
+}
+
+/// The newest tools that its agent called.
+fn tools(page: &mut Page, attempt: &AttemptView) {
+    let left_out = attempt.tried.len().saturating_sub(TOOLS_MAX);
+    if left_out > 0 {
+        page.push(Line::indent(4).dim(format!("… {} before", count(left_out, "tool call"))));
+    }
+    page.extend(attempt.tried.iter().skip(left_out).map(|call| {
+        let meaning = if call.failed { Meaning::Fail } else { Meaning::Dim };
+        Line::indent(4).dim("ran ").put(meaning, super::line(&call.text))
+    }));
 }
 
 /// The report of a failed attempt.

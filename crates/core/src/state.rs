@@ -28,6 +28,7 @@ pub mod rule;
 pub mod run;
 pub mod side;
 pub(crate) mod table;
+mod tool_call;
 pub mod usage;
 pub mod value;
 pub mod verdicts;

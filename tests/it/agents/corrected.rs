@@ -25,9 +25,25 @@ fn an_agent_that_is_told_why_its_check_fails_needs_one_attempt() {
         );
         let state = world.state();
         assert_eq!(state["run"]["spent"]["attempts"], 1, "{protocol:?}");
-        assert!(why(&world).contains("turn 1 of 2"), "{protocol:?}\n{}", why(&world));
+        for words in ["turn 1 of 2", "ran ", "test -e half"] {
+            assert!(why(&world).contains(words), "{protocol:?} {words}\n{}", why(&world));
+        }
         let report = world.descent(&["report"]).stdout;
         assert!(report.contains("turn 1 of 2"), "{protocol:?}\n{report}");
+    }
+}
+
+#[test]
+fn tool_calls_of_failed_attempts_are_shown_and_those_that_failed_are_marked() {
+    for protocol in ALL {
+        let world = world(protocol, "works", &[("FIXTURE_DO", "exit 3")]);
+        world.descent(&["run", "--set", "corrections=0"]).expect(5);
+        let why = why(&world);
+        let call = why.lines().find(|line| line.trim().starts_with("ran "));
+        let has_failed = |call: &str| call.contains("exit 3") && call.ends_with("(failed)");
+        assert!(call.is_some_and(has_failed), "{protocol:?}\n{why}");
+        let log = world.repo().join(".descent/state.json.d/attempts/A1.1/output.log");
+        assert!(fs::read_to_string(log).unwrap().contains("(failed)"), "{protocol:?}");
     }
 }
 

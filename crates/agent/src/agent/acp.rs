@@ -310,7 +310,7 @@ fn tool(call: &ToolCall, heard: &mut HeardSoFar) {
     heard.call();
     heard.tool(&id, &name, &call.title);
     if is_over(call.status) {
-        heard.tool_ended(&id);
+        heard.tool_ended(&id, call.status == ToolCallStatus::Failed);
     }
 }
 
@@ -319,8 +319,8 @@ fn tool_update(update: &ToolCallUpdate, heard: &mut HeardSoFar) {
     if let Some(title) = &update.fields.title {
         heard.tool_renamed(&id, title);
     }
-    if update.fields.status.is_some_and(is_over) {
-        heard.tool_ended(&id);
+    if let Some(status) = update.fields.status.filter(|status| is_over(*status)) {
+        heard.tool_ended(&id, status == ToolCallStatus::Failed);
     }
 }
 

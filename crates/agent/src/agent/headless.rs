@@ -245,14 +245,15 @@ fn item(event: &Value, is_over: bool, heard: &mut HeardSoFar) {
         "web_search" => text(event, "/item/query").to_owned(),
         _ => return,
     };
-    if is_over && heard.is_open(id) {
-        heard.tool_ended(id);
-    } else {
+    if !(is_over && heard.is_open(id)) {
         heard.call();
         heard.tool(id, kind, &target);
-        if is_over {
-            heard.tool_ended(id);
-        }
+    }
+    if is_over {
+        let exit = event.pointer("/item/exit_code").and_then(Value::as_i64);
+        let has_failed =
+            text(event, "/item/status") == "failed" || exit.is_some_and(|code| code != 0);
+        heard.tool_ended(id, has_failed);
     }
 }
 

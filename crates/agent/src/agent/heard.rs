@@ -65,6 +65,8 @@ pub(super) struct HeardSoFar {
     /// The tokens of the messages of this turn, until the turn tells its sum.
     of_turn: Vec<MessageUsage>,
     pub(super) tried: Vec<ToolCall>,
+    /// The ids of these calls, in the same order.
+    tried_ids: Vec<String>,
     pub(super) end: Option<AgentEnd>,
     /// An outage that it waits out by itself, until it tells anything else.
     pub(super) outage: Option<AgentEnd>,
@@ -231,7 +233,9 @@ impl HeardSoFar {
         // The newest are the most telling.
         if self.tried.len() >= TRIED_MAX {
             self.tried.remove(0);
+            self.tried_ids.remove(0);
         }
+        self.tried_ids.push(short(id).to_owned());
         self.tried.push(ToolCall::new(&secrets::hide(tool), &shown));
         // Between the messages around it lies a tool call: they are not one.
         self.message.clear();
@@ -241,15 +245,25 @@ impl HeardSoFar {
     pub(super) fn tool_renamed(&mut self, id: &str, target: &str) {
         if self.is_open(id) && !target.is_empty() {
             let shown = one_line(target, LOGGED_CHARS_MAX);
-            if let Some(last) = self.tried.last_mut() {
-                *last = ToolCall::new(&last.tool, &shown);
+            if let Some(call) = self.called(id) {
+                *call = ToolCall::new(&call.tool, &shown);
             }
             self.log(&format!("    {shown}\n"));
         }
     }
 
-    pub(super) fn tool_ended(&mut self, id: &str) {
-        self.open.remove(short(id));
+    pub(super) fn tool_ended(&mut self, id: &str, has_failed: bool) {
+        let was_open = self.open.remove(short(id));
+        if let Some(call) = self.called(id).filter(|_| was_open && has_failed) {
+            call.failed = true;
+            self.log("    (failed)\n");
+        }
+    }
+
+    /// The newest call of that id.
+    fn called(&mut self, id: &str) -> Option<&mut ToolCall> {
+        let at = self.tried_ids.iter().rposition(|known| known == short(id))?;
+        self.tried.get_mut(at)
     }
 
     pub(super) fn no_tool_is_open(&mut self) {
@@ -354,6 +368,7 @@ impl HeardSoFar {
         self.usage = self.before.clone();
         self.of_turn.clear();
         self.tried.clear();
+        self.tried_ids.clear();
         self.open.clear();
     }
 

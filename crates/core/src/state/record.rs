@@ -11,10 +11,10 @@ pub use correction::{Correction, CorrectionRecord, CorrectionType, LostValue, Wi
 pub use entries::{
     AskedEntry, BacktrackEntry, ChoiceChange, ChoiceChanges, ChoiceEntry, DropEntry,
     EvidenceRecord, FailureEntry, InDoubtEntry, PlanEntry, ProbeEntry, RefineEntry, RefutedEntry,
-    ReplanEntry, ReplanPlace, RequestRetiredEntry, RetireReason, TRIED_MAX, ToolCall, TurnEntry,
-    UserCorrectionEntry,
+    ReplanEntry, ReplanPlace, RequestRetiredEntry, RetireReason, TurnEntry, UserCorrectionEntry,
 };
 
+pub use super::tool_call::{TRIED_MAX, ToolCall};
 use super::{
     fields::{Extra, Fields, Findings, Halves, Writer},
     rule::{Form, RecordRule},

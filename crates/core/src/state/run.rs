@@ -16,7 +16,7 @@ use super::{
     fields::{Extra, Fields},
     law::LawRecord,
     profile::{PassCount, ProfileRecord},
-    record::Choices,
+    record::{Choices, ToolCall},
     rule::Form,
     table::{record, words},
     value::FieldValue,
@@ -146,6 +146,8 @@ record! {
         filled[program] ms: u64,
         /// Usage of these turns
         filled[program] usage: Usage,
+        /// The newest tools that they called
+        filled[program] tried: Vec<ToolCall>,
         /// The candidate, where the head has moved: the workspace is brought to it
         optional[program] candidate: CommitId,
     }

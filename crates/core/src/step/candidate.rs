@@ -235,6 +235,8 @@ fn check_failure(
 
 // Takes in verdicts, a candidate that becomes its atom's binding, and the tree after a backtrack.
 
+/// Tools at most that a binding keeps, the newest.
+const TOOLS_MAX: usize = 20;
 /// Paths at most in a binding's list of artifacts.
 const ARTIFACTS_MAX: usize = 100;
 
@@ -284,6 +286,7 @@ pub(super) fn integrate(
     let whole = outcome.not_taken.after(&summary, SUMMARY_CHARS_MAX);
     let artifacts: BTreeSet<String> = report.artifacts.into_iter().chain(files.clone()).collect();
     let artifacts = artifacts.into_iter().take(ARTIFACTS_MAX).collect();
+    let old_tools = outcome.tried.len().saturating_sub(TOOLS_MAX);
     let result = |of| Binding {
         summary: whole.clone(),
         value: report.value,
@@ -301,6 +304,7 @@ pub(super) fn integrate(
         unclear: report.clarity.is_partial() || doubt.is_some(),
         unclear_because: because.clone(),
         read_as: report.read_as,
+        tried: outcome.tried.iter().skip(old_tools).cloned().collect(),
         ..Binding::default()
     };
     if speculation.is_some() {

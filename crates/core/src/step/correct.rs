@@ -54,6 +54,7 @@ pub(super) fn begin_turn(
         whole: outcome.whole,
         ms: outcome.duration_ms,
         usage: outcome.usage,
+        tried: outcome.tried,
         candidate: match merge {
             Merge::Clean { commit, .. } if is_moved => Some(commit.clone()),
             _ => None,

@@ -11,7 +11,7 @@ use super::{
 use crate::{
     event::{AgentEnd, Event, Outcome},
     id::{AttemptId, Epoch},
-    state::{FailureClass, Intent},
+    state::{FailureClass, Intent, record::TRIED_MAX},
     world::Unavailable,
 };
 
@@ -28,11 +28,21 @@ pub(super) fn ended(transaction: &mut Transaction, id: &AttemptId, epoch: Epoch,
         provider_wait::answered(transaction, &intent.payer());
     }
     usage::ended(transaction, id, &outcome);
+    let outcome = with_earlier_turns(&intent, outcome);
     match end.filter(|end| *end != AgentEnd::Done) {
         Some(end) => judge(transaction, &intent, &outcome, &end),
         None if outcome.is_success() => attempt_end::finished(transaction, &intent, outcome),
         None => attempt_end::by_exit(transaction, &intent, &outcome),
     }
+}
+
+/// Adds the tools that earlier turns of the attempt called.
+fn with_earlier_turns(intent: &Intent, mut outcome: Outcome) -> Outcome {
+    let earlier = intent.turn.iter().flat_map(|turn| turn.tried.iter().cloned());
+    outcome.tried.splice(0..0, earlier);
+    let old = outcome.tried.len().saturating_sub(TRIED_MAX);
+    outcome.tried.drain(..old);
+    outcome
 }
 
 fn judge(transaction: &mut Transaction, intent: &Intent, outcome: &Outcome, end: &AgentEnd) {

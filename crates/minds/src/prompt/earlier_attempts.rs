@@ -210,10 +210,7 @@ fn tools(failure: &FailureEntry, part: usize) -> String {
         return String::new();
     }
     let mut left = TOOLS_BYTES_MAX / part;
-    let line = |call: &ToolCall| {
-        let call = in_a_line(&format!("{}: {}", call.tool, call.target), TOOL_BYTES_MAX);
-        indented(call.trim_end_matches(": "))
-    };
+    let line = |call: &ToolCall| indented(&in_a_line(&call.text(), TOOL_BYTES_MAX));
     let fits = |line: &String| {
         let rest = left.checked_sub(line.len());
         left = rest.unwrap_or(left);

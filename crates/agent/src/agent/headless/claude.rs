@@ -106,7 +106,8 @@ fn target(input: &Value) -> String {
 fn tool_results(event: &Value, heard: &mut HeardSoFar) {
     for block in blocks(event) {
         if text(block, "/type") == "tool_result" {
-            heard.tool_ended(text(block, "/tool_use_id"));
+            let has_failed = block.get("is_error").and_then(Value::as_bool) == Some(true);
+            heard.tool_ended(text(block, "/tool_use_id"), has_failed);
         }
     }
 }

@@ -14,6 +14,7 @@ use crate::{
         fields::{Extra, Fields, Halves, Writer},
         rule::{Form, Owner},
         table::record,
+        tool_call::ToolCall,
         value::FieldValue,
     },
 };
@@ -63,6 +64,8 @@ record! {
         filled[program] unclear_because: String,
         /// Keys of its answer that were read as they were meant
         filled[internal] read_as: Vec<String>,
+        /// The newest tools that its agent called
+        filled[internal] tried: Vec<ToolCall>,
     }
     with Default;
     check is_small;

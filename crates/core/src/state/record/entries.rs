@@ -10,6 +10,7 @@ use crate::{
         fields::{Extra, Fields, Writer},
         rule::FieldRule,
         table::{Part, record, rule, words},
+        tool_call::ToolCall,
         value::FieldValue,
     },
 };
@@ -311,29 +312,6 @@ words! {
         Delta = "delta",
         /// Nowhere: nothing was admitted
         Nowhere = "nowhere",
-    }
-}
-
-/// Calls of tools at most that are kept of one attempt.
-pub const TRIED_MAX: usize = 50;
-const CHARS_MAX: usize = 200;
-
-record! {
-    /// A call of a tool
-    #[derive(Default, PartialEq)]
-    pub struct ToolCall {
-        /// The kind of tool, or its name
-        always[program] tool: String,
-        /// A file, a command or an address
-        filled[program] target: String,
-    }
-}
-
-impl ToolCall {
-    /// Both texts are cut to 200 characters.
-    pub fn new(tool: &str, target: &str) -> Self {
-        let short = |text: &str| text.chars().take(CHARS_MAX).collect();
-        Self { tool: short(tool), target: short(target), extra: Extra::default() }
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{
     search,
     state::{
         Binding, CorrectingTurn, Entry, EntryKind, FreeValue, SideFile, Try,
-        record::{Choices, FailureEntry},
+        record::{Choices, FailureEntry, ToolCall},
     },
     world::{World, earlier::doubts},
 };
@@ -65,11 +65,37 @@ pub struct AttemptView {
     /// The fault of its answer, or its agent's own doubt: its checks hold all the same.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub unclear_because: String,
+    /// The newest tools that its agent called, the oldest of them first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tried: Vec<CalledTool>,
     #[serde(skip_serializing_if = "String::is_empty")]
     pub output: String,
     /// The side file with the whole output.
     #[cfg_attr(feature = "schema", schemars(with = "Option<SideFileView>"))]
     pub whole: Option<SideFile>,
+}
+
+/// A call of a tool by an agent.
+#[derive(Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CalledTool {
+    pub tool: String,
+    pub target: String,
+    /// Whether its agent says that it failed.
+    pub failed: bool,
+    /// All of it in a line.
+    #[serde(skip)]
+    pub text: String,
+}
+
+fn tools(tried: &[ToolCall]) -> Vec<CalledTool> {
+    let one = |call: &ToolCall| CalledTool {
+        tool: call.tool.clone(),
+        target: call.target.clone(),
+        failed: call.failed,
+        text: call.text(),
+    };
+    tried.iter().map(one).collect()
 }
 
 /// A side file as it is printed, for the schema.
@@ -114,6 +140,7 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
         started: intent.at.clone(),
         choices: intent.choices.clone(),
         reason: intent.turn.as_ref().map_or_else(String::new, CorrectingTurn::words),
+        tried: intent.turn.as_ref().map(|turn| tools(&turn.tried)).unwrap_or_default(),
         ..ended(&intent.atom, Some(intent.id.clone()), "running", "")
     }));
     all
@@ -136,6 +163,7 @@ pub(in crate::view) fn failed(world: &World, failure: &FailureEntry, at: &str) -
         handoff: failure.handoff.clone(),
         unclear: failure.unclear,
         changed: failure.changed.clone(),
+        tried: tools(&failure.tried),
         output: failure.output.clone(),
         whole: failure.whole.clone(),
         ..ended(&failure.atom, Some(failure.attempt.clone()), "failed", at)
@@ -190,6 +218,7 @@ pub(in crate::view) fn solved(
         evidence: result.evidence.clone(),
         files: result.artifacts.clone(),
         commit: result.commit.clone(),
+        tried: tools(&result.tried),
         unclear: result.unclear,
         unclear_because: result.unclear_because.clone(),
         ..ended(atom, None, how, &result.at)
