@@ -8,6 +8,7 @@ mod asking;
 mod constraints;
 mod context;
 mod demo;
+mod do_goal;
 mod doctor;
 mod edit;
 mod help;
@@ -84,8 +85,11 @@ struct Global {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// The whole way: agree on a goal, run, look at the result, apply it
+    #[command(long_about = do_goal::ABOUT)]
+    Do(Box<do_goal::DoArgs>),
     /// Agree on a goal, on its checks and on the work
-    Align(Box<align::AlignArgs>),
+    Align(Box<align::AlignCommand>),
     /// Start the loop, or resume it
     Run(run::RunArgs),
     /// Wait until the run has ended, and end as it did
@@ -216,7 +220,8 @@ fn answer(cli: Cli, out: Out, name: &str) -> Result<End, Failure> {
     let context = Context::new(&cli.global, out, name)?;
     match cli.command {
         None => status::bare(&context),
-        Some(Command::Align(flags)) => align::align(&context, *flags),
+        Some(Command::Align(flags)) => align::align(&context, flags.flags()),
+        Some(Command::Do(flags)) => do_goal::run_errand(&context, *flags),
         Some(Command::Run(flags)) => run::run(&context, &flags),
         Some(Command::Wait(flags)) => run::wait(&context, &flags),
         Some(Command::Stop(flags)) => stop::stop(&context, flags),

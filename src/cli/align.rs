@@ -15,9 +15,10 @@ use std::{
 use clap::Args;
 use descent_core::{
     change::Redirect,
+    doc::Node,
     id::AgentName,
     proposal::Clarification,
-    state::{Duty, Usage},
+    state::{Duty, Role, State, Usage},
     trust::TrustList,
 };
 
@@ -30,7 +31,7 @@ use super::{
 use descent_agent::config::{self, Config};
 use descent_engine::{
     ops::{
-        self, agents,
+        self,
         align::{agreement_view::AgreementView, existing, is_continued, refuse_unfinished},
         redirect::RedirectOrder,
         trust::{self, NamedPlan},
@@ -41,6 +42,10 @@ use descent_store::{LoadedState, StatePlace, Store, StoreError};
 use descent_system::failure::Failure;
 
 use reading::{FirstState, PlanOrigin, PlanText, read, refuse_a_plan_as_a_goal};
+
+/// The budget that is proposed where an agent works.
+const CEILING_TIME: &str = "2h";
+const CEILING_USD: u32 = 10;
 
 #[derive(Debug, Default, Args)]
 pub struct AlignArgs {
@@ -88,9 +93,15 @@ pub struct AlignArgs {
     /// Agree without being asked
     #[arg(short, long)]
     yes: bool,
-    /// Show what would be agreed, and write nothing
-    #[arg(short = 'n', long)]
+    /// It is only shown.
+    #[arg(skip)]
     dry_run: bool,
+    /// Its budget is one that nobody named.
+    #[arg(skip)]
+    has_ceiling: bool,
+    /// The part of `do`.
+    #[arg(skip)]
+    pub(super) errand: Option<ErrandFlags>,
     /// The plan that flags come over.
     #[arg(skip)]
     text: Option<PlanText>,
@@ -100,9 +111,12 @@ pub struct AlignArgs {
     /// Whether the person was told that questions come.
     #[arg(skip)]
     is_asked: bool,
-    /// Answers to an aligner's questions.
+    /// A person's answers to an agent's questions and proposals.
     #[arg(skip)]
     clarifications: Vec<Clarification>,
+    /// The agent's last proposal, and how often it was asked for another one.
+    #[arg(skip)]
+    proposal: Option<(Node, usize)>,
     /// The text of the state file, where it is the plan: nobody agreed to it yet.
     #[arg(skip)]
     written: Option<Vec<u8>>,
@@ -111,7 +125,74 @@ pub struct AlignArgs {
     is_found: bool,
 }
 
+/// `descent align`, with what `do` has otherwise.
+#[derive(Debug, Args)]
+pub struct AlignCommand {
+    #[command(flatten)]
+    agreement: AlignArgs,
+    /// Show what would be agreed, and write nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+}
+
+impl AlignCommand {
+    pub(super) fn flags(self) -> AlignArgs {
+        AlignArgs { dry_run: self.dry_run, ..self.agreement }
+    }
+}
+
+/// The part of `do` in an agreement.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ErrandFlags {
+    /// Work that an agent proposes is taken where nobody can be asked.
+    pub(super) accept_work: bool,
+    /// It was taken so: no check of it runs.
+    pub(super) is_unseen: bool,
+}
+
 impl AlignArgs {
+    /// Proposes a budget where an agent works and the person said none; whether it did.
+    fn propose_ceiling(&mut self, state: &State, config: &Config) -> bool {
+        let worker = config.agent(Role::Worker, None).ok().flatten();
+        let mut tasks = state.atoms.values().filter_map(|atom| atom.task());
+        let is_said =
+            self.plan.is_some() || self.set.iter().any(|pair| pair.starts_with("budget."));
+        let works = tasks.any(|task| task.spec.action.is_none());
+        let Some(worker) = worker.filter(|worker| worker.can_propose() && works && !is_said) else {
+            return false;
+        };
+        self.set.push(format!("budget.time={CEILING_TIME}"));
+        if worker.tells_cost() == Some(true) {
+            self.set.push(format!("budget.cost_usd={CEILING_USD}"));
+        }
+        self.has_ceiling = true;
+        true
+    }
+
+    /// The note on a budget that was proposed.
+    fn ceiling(&self) -> Option<String> {
+        let keys = self.set.iter().filter_map(|pair| pair.split_once('=').map(|(key, _)| key));
+        let back = keys.filter(|key| key.starts_with("budget."));
+        let back = back.map(|key| format!(" --set {key}=null")).collect::<String>();
+        self.has_ceiling.then(|| format!("the budget is proposed; without it:{back}"))
+    }
+
+    /// Whether what stands here is replaced in any case.
+    pub(super) fn replaces(&self) -> bool {
+        self.force
+    }
+
+    pub(super) fn has_plan(&self) -> bool {
+        self.plan.is_some()
+    }
+
+    /// Whether that state is for the goal of these flags.
+    pub(super) fn has_goal(&self, state: &State) -> bool {
+        let goal = self.goal.as_deref().unwrap_or_default().trim();
+        let objective = &state.objective;
+        [&objective.goal, &objective.raw_input].iter().any(|text| text.trim() == goal)
+    }
+
     /// Whether the plan is none that the person wrote: it is decided on before anything of it runs.
     fn has_draft(&self) -> bool {
         self.text.as_ref().is_some_and(|text| text.from != PlanOrigin::Named)
@@ -148,16 +229,27 @@ pub(super) fn align(context: &Context, mut flags: AlignArgs) -> Result<End, Fail
         {
             return Ok(end);
         }
+        let missing = read(&flags)?.missing;
+        questions::presume(&mut flags, &missing, &config);
         first = read(&flags)?;
         if !first.missing.is_empty() {
             questions::fill(context.out, &mut flags, &first.missing, &top, &config)?;
             first = read(&flags)?;
         }
+    } else if flags.errand.is_some() {
+        if let Some(end) = proposed::take_work(context, &mut flags, &first.missing, &top, &config)?
+        {
+            return Ok(end);
+        }
+        let missing = read(&flags)?.missing;
+        questions::presume(&mut flags, &missing, &config);
+        first = read(&flags)?;
     }
     if !first.missing.is_empty() {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        let has_agent = config.worker_line().is_some() || !agents::installed(&path).is_empty();
-        return Err(questions::complete(&first.missing, &flags, &top, has_agent));
+        return Err(questions::complete(&first.missing, &flags, &top, &config));
+    }
+    if asks(context, &flags) && flags.propose_ceiling(&first.state, &config) {
+        first = read(&flags)?;
     }
     let ended = agreement::conclude(context, &mut flags, &config, &top, first);
     ended.map_err(|failure| questions::with_answers(failure, &flags))

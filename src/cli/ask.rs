@@ -44,19 +44,32 @@ pub(super) async fn in_background(out: Out, question: &str) -> Option<String> {
     answer.await.ok().flatten()
 }
 
+/// A person's choice, or their own words where they may say some.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum ChoiceAnswer {
+    Chosen(usize),
+    Words(String),
+}
+
 /// Asks for one of these choices, each with its words; `None` for silence. Nothing that was typed before is an answer.
+/// More than one word may be an answer of its own.
 pub(super) async fn choice(
     out: Out,
     question: &str,
     choices: &[&[&str]],
+    takes_words: bool,
     help: &str,
-) -> Option<usize> {
+) -> Option<ChoiceAnswer> {
     forget_typed();
     for _ in 0..ASKED_MAX {
-        let reply = in_background(out, question).await?.to_lowercase();
-        let chosen = choices.iter().position(|words| words.contains(&reply.as_str()));
-        if chosen.is_some() {
-            return chosen;
+        let reply = in_background(out, question).await?;
+        let word = reply.to_lowercase();
+        let chosen = choices.iter().position(|words| words.contains(&word.as_str()));
+        if let Some(chosen) = chosen {
+            return Some(ChoiceAnswer::Chosen(chosen));
+        }
+        if takes_words && reply.contains(' ') {
+            return Some(ChoiceAnswer::Words(reply));
         }
         out.say(help);
     }

@@ -6,7 +6,6 @@
 use std::io::IsTerminal;
 
 use descent_core::{
-    doc::Node,
     proposal::{Clarification, OpenQuestion},
     state::Usage,
     view::usage::UsageView,
@@ -19,7 +18,9 @@ use super::{
     live::LiveArea,
 };
 use crate::render::{self, Line, Meaning, Out, Page};
-use descent_engine::ops::aligner::{ANSWER_MAX, Aligner, AlignerQuestion, AligningTask};
+use descent_engine::ops::aligner::{
+    ANSWER_MAX, Aligner, AlignerQuestion, AligningTask, Given, Proposed,
+};
 use descent_system::{failure::Failure, phrase, signal::Signal};
 
 /// Columns of a question.
@@ -34,9 +35,9 @@ pub(super) fn is_seen(context: &Context) -> bool {
 
 /// The end of a dialogue.
 pub(super) enum DialogueEnd<T> {
-    Proposed(T, Vec<Clarification>),
+    Proposed(Proposed<T>, Vec<Clarification>),
     /// Nothing was proposed after these answers; before them it was this.
-    Unfinished(T, Vec<Clarification>),
+    Unfinished(Proposed<T>, Vec<Clarification>),
     /// The person was told why there is no proposal.
     Nothing,
     /// The input ended.
@@ -51,29 +52,7 @@ pub(super) fn hold<T: 'static>(
     aligner: &Aligner<'_>,
     question: &AlignerQuestion<'_, T>,
 ) -> Result<DialogueEnd<T>, Failure> {
-    let who = format!("the aligner `{}`", aligner.asked.agent.name);
-    let ask = |answers: &[Clarification], before: Option<&Node>| {
-        let what = match (question.task, before) {
-            (AligningTask::Agreement, None) => "an agreement",
-            (AligningTask::Agreement, Some(_)) => "the agreement with your answers",
-            (AligningTask::Change(_), None) => "a change",
-            (AligningTask::Change(_), Some(_)) => "the change with your answers",
-        };
-        let head = format!("\nasking {who} for {what}");
-        let work = |cancel| async move { aligner.ask(question, answers, before, &cancel).await };
-        let ended = skippable(context, &who, &head, work)?;
-        used(context, &who, &aligner.used());
-        let why = match ended {
-            SkippableOutcome::Signal(signal) => return Ok(SkippableOutcome::Signal(signal)),
-            SkippableOutcome::Done(Ok(proposed)) => return Ok(SkippableOutcome::Done(proposed)),
-            SkippableOutcome::Done(Err(why)) => why,
-            SkippableOutcome::Stopped => "it was ended".to_owned(),
-        };
-        let why = phrase::visible(&phrase::line(&why));
-        context.out.say(&format!("no proposal of {who}: {why}"));
-        Ok::<_, Failure>(SkippableOutcome::Stopped)
-    };
-    let first = match ask(&[], None)? {
+    let first = match propose(context, aligner, question, &Given::default())? {
         SkippableOutcome::Done(first) => first,
         SkippableOutcome::Stopped => return Ok(DialogueEnd::Nothing),
         SkippableOutcome::Signal(signal) => return Ok(DialogueEnd::Signal(signal)),
@@ -83,13 +62,43 @@ pub(super) fn hold<T: 'static>(
         return Ok(DialogueEnd::Left);
     };
     if answers.is_empty() {
-        return Ok(DialogueEnd::Proposed(first.value, answers));
+        return Ok(DialogueEnd::Proposed(first, answers));
     }
-    Ok(match ask(&answers, Some(&first.answer))? {
-        SkippableOutcome::Done(last) => DialogueEnd::Proposed(last.value, answers),
-        SkippableOutcome::Stopped => DialogueEnd::Unfinished(first.value, answers),
+    let given = Given { answers: &answers, before: Some(&first.answer), is_alone: false };
+    Ok(match propose(context, aligner, question, &given)? {
+        SkippableOutcome::Done(last) => DialogueEnd::Proposed(last, answers),
+        SkippableOutcome::Stopped => DialogueEnd::Unfinished(first, answers),
         SkippableOutcome::Signal(signal) => DialogueEnd::Signal(signal),
     })
+}
+
+/// Asks the aligner for one proposal; without one it shows why.
+pub(super) fn propose<T: 'static>(
+    context: &Context,
+    aligner: &Aligner<'_>,
+    question: &AlignerQuestion<'_, T>,
+    given: &Given<'_>,
+) -> Result<SkippableOutcome<Proposed<T>>, Failure> {
+    let who = format!("the aligner `{}`", aligner.asked.agent.name);
+    let what = match (question.task, given.before) {
+        (AligningTask::Agreement, None) => "an agreement",
+        (AligningTask::Agreement, Some(_)) => "the agreement with your answers",
+        (AligningTask::Change(_), None) => "a change",
+        (AligningTask::Change(_), Some(_)) => "the change with your answers",
+    };
+    let head = format!("\nasking {who} for {what}");
+    let work = |cancel| async move { aligner.ask(question, given, &cancel).await };
+    let ended = skippable(context, &who, &head, work)?;
+    used(context, &who, &aligner.used());
+    let why = match ended {
+        SkippableOutcome::Signal(signal) => return Ok(SkippableOutcome::Signal(signal)),
+        SkippableOutcome::Done(Ok(proposed)) => return Ok(SkippableOutcome::Done(proposed)),
+        SkippableOutcome::Done(Err(why)) => why,
+        SkippableOutcome::Stopped => "it was ended".to_owned(),
+    };
+    let why = phrase::visible(&phrase::line(&why));
+    context.out.say(&format!("no proposal of {who}: {why}"));
+    Ok(SkippableOutcome::Stopped)
 }
 
 /// Asks an agent, and shows that it is being asked. The first Ctrl-C goes on without it.

@@ -168,7 +168,8 @@ impl Context {
     pub(super) async fn consents(&self, question: &str) -> bool {
         let question = format!("{question} [y/N] ");
         let words: [&[&str]; 2] = [&["y", "yes"], &["", "n", "no"]];
-        ask::choice(self.out, &question, &words, "y for yes, n for no").await == Some(0)
+        let answer = ask::choice(self.out, &question, &words, false, "y for yes, n for no").await;
+        answer == Some(ask::ChoiceAnswer::Chosen(0))
     }
 
     /// Asks whether a command is to change what is agreed; an error unless a person says yes.

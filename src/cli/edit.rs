@@ -298,6 +298,7 @@ fn again(context: &Context) -> Result<bool, Failure> {
     }
     let question = "edit again (e), or discard (x)? ";
     let help = "e opens the text again, x changes nothing";
-    let answer = ask::choice(context.out, question, &[&["e", "edit"], &["x", "discard"]], help);
-    Ok(runtime()?.block_on(answer) == Some(0))
+    let answer =
+        ask::choice(context.out, question, &[&["e", "edit"], &["x", "discard"]], false, help);
+    Ok(runtime()?.block_on(answer) == Some(ask::ChoiceAnswer::Chosen(0)))
 }

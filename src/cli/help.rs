@@ -16,7 +16,7 @@ const WIDTH: usize = 80;
 
 /// Groups in the order of a day's work.
 const GROUPS: [(&str, &[&str]); 5] = [
-    ("start", &["align", "run", "wait", "apply", "demo"]),
+    ("start", &["do", "align", "run", "wait", "apply", "demo"]),
     ("steer", &["redirect", "stop", "guide", "skip", "retry", "confirm"]),
     ("look", &["status", "watch", "graph", "why", "diff", "log", "report"]),
     ("file", &["edit", "validate", "undo", "migrate"]),
@@ -27,7 +27,8 @@ const GROUPS: [(&str, &[&str]); 5] = [
 const NAMED_ONLY: [&str; 2] = ["file", "more"];
 
 /// One typical call of each command.
-const EXAMPLES: [(&str, &str); 28] = [
+const EXAMPLES: [(&str, &str); 29] = [
+    ("do", "descent do \"the parser accepts an empty input\""),
     (
         "align",
         "descent align \"the tests pass\" --why \"releases wait for it\" \\\n      --check \"make test\" --step \"mend the parser=./mend-parser.sh\"",

@@ -32,7 +32,7 @@ use descent_process::detached;
 use descent_store::{Store, evidence};
 use descent_workspace::{self as workspace, Checkout, Workspaces, Worktrees};
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct RunArgs {
     /// Change a constraint first, such as max_attempts=3 (may be given again)
     #[arg(long = "set", value_name = "KEY=VALUE")]
@@ -55,6 +55,16 @@ pub struct RunArgs {
     /// Give a role to an agent of the configuration, such as worker=claude (may be given again)
     #[arg(long = "agent", value_name = "ROLE=NAME")]
     agent: Vec<String>,
+    /// Whoever called asks what comes of a result.
+    #[arg(skip)]
+    is_part: bool,
+}
+
+impl RunArgs {
+    /// The run of `do`.
+    pub(super) fn of_errand(apply: bool, is_part: bool) -> Self {
+        Self { apply, is_part, ..Self::default() }
+    }
 }
 
 pub(super) fn run(context: &Context, flags: &RunArgs) -> Result<End, Failure> {
@@ -150,7 +160,7 @@ fn finish(context: &Context, flags: &RunArgs, report: &RunReport) -> Result<End,
     }
     let run = &ending.world.state.run;
     let applies = flags.apply && run.status == RunStatus::Completed;
-    show_result(context, report, !applies);
+    show_result(context, report, !applies && !flags.is_part);
     if let Some(signal) = ending.signal
         && run.status == RunStatus::Stopped
     {

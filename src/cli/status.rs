@@ -40,7 +40,11 @@ pub struct StatusArgs {
 }
 
 const HOW_TO_START: &str = "descent: hand a goal to agents and walk away.
-Nothing is agreed here yet. Say what you want, and how a machine can tell:
+Nothing is agreed here yet. With an agent in descent.toml a sentence is enough:
+
+  descent do \"the goal\"
+
+Else say what you want, and how a machine can tell:
 
   descent align \"the goal\" --why \"why you want it\" \\
       --check \"a command that passes when it is reached\" \\

@@ -14,3 +14,4 @@ pub(crate) mod odd_checks;
 pub(crate) mod plan;
 pub(crate) mod plans;
 pub(crate) mod plans_yaml;
+pub(crate) mod whole_way;

@@ -220,6 +220,14 @@ impl PlanReading {
         add_check(&mut self.objective.base_case, command);
     }
 
+    /// Removes every check: nobody saw what they start.
+    pub fn drop_checks(&mut self) {
+        self.objective.base_case = None;
+        for task in self.atoms.values_mut().filter_map(Atom::task_mut) {
+            Arc::make_mut(&mut task.spec).checks = None;
+        }
+    }
+
     /// Keeps the plan as it stands: what flags add from here on belongs to no file.
     pub fn keep(&mut self) {
         self.taken = Some(taken::node(&self.objective, &self.atoms));

@@ -90,8 +90,13 @@ pub fn read_agreement(answer: &Node, may_ask: bool) -> ProposalReading<Node> {
     read(answer, may_ask, |fields| {
         let mut objective: Vec<(&str, Node)> = Vec::new();
         fields.need("goal");
-        for key in ["goal", "deliverables", "definition_of_done"] {
-            objective.extend(text(fields, key).map(|text| (key, Node::string(text))));
+        for (key, own) in [
+            ("goal", "goal"),
+            ("why", "background_intent"),
+            ("deliverables", "deliverables"),
+            ("definition_of_done", "definition_of_done"),
+        ] {
+            objective.extend(text(fields, key).map(|text| (own, Node::string(text))));
         }
         if let Some(check) = fields.need("base_case") {
             if check.as_object().is_none() {
@@ -125,7 +130,7 @@ fn count_of(atoms: &Node) -> usize {
 
 /// The JSON Schema of a proposed agreement.
 pub fn agreement_schema(may_ask: bool) -> Node {
-    let parts = r##""base_case":{"$ref":"#/$defs/check"},"protected":{"type":"array","items":{"type":"string"}},"atoms":{"type":"array","items":{"$ref":"#/$defs/atom"}}"##;
+    let parts = r##""why":{"type":"string"},"base_case":{"$ref":"#/$defs/check"},"protected":{"type":"array","items":{"type":"string"}},"atoms":{"type":"array","items":{"$ref":"#/$defs/atom"}}"##;
     schema_of(r#""required":["goal","base_case","atoms"],"#, parts, may_ask)
 }
 

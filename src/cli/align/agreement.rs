@@ -16,7 +16,7 @@ use super::{
     AlignArgs, asks, preview,
     proposed::{self, DraftDecision},
     questions,
-    reading::FirstState,
+    reading::{FirstState, read},
     unchanged,
 };
 use descent_agent::config::Config;
@@ -55,6 +55,8 @@ enum ConsentAnswer {
     Shown,
     /// A proposal is edited first.
     Edit(Box<State>),
+    /// It is proposed again by these words.
+    Words(String),
     /// It failed in a fresh checkout, which was told: the person says what else.
     SetupFailed(Box<State>),
 }
@@ -85,10 +87,25 @@ pub(super) fn conclude(
     let agreeing = Agreeing { context, config, top, place, asks, profile, replaces };
     for _ in 0..EDITED_MAX {
         if flags.has_draft() && asks {
-            match proposed::decide(context, flags, &state, config)? {
+            let decision = match proposed::decide(context, flags, &state, config)? {
+                Ok(decision) => decision,
+                Err(signal) => {
+                    context.out.say("");
+                    context.out.failure(&proposed::refused(flags, &state));
+                    return Ok(End::Signal(signal));
+                }
+            };
+            match decision {
                 DraftDecision::Yes => {}
                 DraftDecision::Edit => {
                     state = proposed::edit(context, flags, state)?;
+                    continue;
+                }
+                DraftDecision::Words(words) => {
+                    if let Some(end) = proposed::another(context, flags, top, config, words)? {
+                        return Ok(end);
+                    }
+                    state = read(flags)?.state;
                     continue;
                 }
                 DraftDecision::No => return Err(proposed::refused(flags, &state)),
@@ -133,7 +150,8 @@ impl Agreeing<'_> {
         });
         if let Ok(None) = open {
             flags.text.iter().for_each(proposed::forget);
-            let next = if flags.is_found { "" } else { "\nnext: descent run" };
+            let goes_on = flags.is_found || flags.errand.is_some();
+            let next = if goes_on { "" } else { "\nnext: descent run" };
             context.out.say(&format!("{}{next}", self.how_agreed(flags)));
             return Ok(ControlFlow::Break(End::Code(0)));
         }
@@ -143,10 +161,22 @@ impl Agreeing<'_> {
         }
         self.place.unmake().ok();
         let again = match open? {
-            Some(Err(signal)) => return Ok(ControlFlow::Break(End::Signal(signal))),
+            Some(Err(signal)) => {
+                if flags.has_draft() {
+                    context.out.failure(&proposed::refused(flags, &read(flags)?.state));
+                }
+                return Ok(ControlFlow::Break(End::Signal(signal)));
+            }
             Some(Ok(ConsentAnswer::Edit(state))) => {
                 signals_are_given_back()?;
                 proposed::edit(context, flags, *state)
+            }
+            Some(Ok(ConsentAnswer::Words(words))) => {
+                signals_are_given_back()?;
+                match proposed::another(context, flags, self.top, self.config, words)? {
+                    Some(end) => return Ok(ControlFlow::Break(end)),
+                    None => read(flags).map(|again| again.state),
+                }
             }
             Some(Ok(ConsentAnswer::SetupFailed(state))) => {
                 signals_are_given_back()?;
@@ -215,13 +245,14 @@ impl Agreeing<'_> {
             return Ok(ConsentAnswer::Shown);
         }
         let decision = async {
-            if !self.asks {
+            // `do` asks once: a draft was agreed to as it was shown, before its checks ran.
+            if !self.asks || flags.errand.is_some() && flags.has_draft() {
                 return DraftDecision::Yes;
             }
             out.say("");
             // Ctrl-C is an answer too.
             tokio::select! {
-                decision = proposed::asks(self.context, "agree?", flags.has_draft()) => decision,
+                decision = proposed::asks(self.context, flags, "agree?") => decision,
                 () = cancel.cancelled() => DraftDecision::No,
             }
         };
@@ -231,6 +262,7 @@ impl Agreeing<'_> {
                 Ok(ConsentAnswer::Agreed(Box::new(state)))
             }
             DraftDecision::Edit => Ok(ConsentAnswer::Edit(Box::new(draft.state))),
+            DraftDecision::Words(words) => Ok(ConsentAnswer::Words(words)),
             DraftDecision::No if cancel.is_cancelled() => Err(questions::left()),
             DraftDecision::No => Err(proposed::refused(flags, &draft.state)),
         }
@@ -238,7 +270,8 @@ impl Agreeing<'_> {
 
     fn show(&self, flags: &AlignArgs, draft: &AgreementDraft<'_>) -> Result<(), Failure> {
         let (context, out) = (self.context, self.context.out);
-        let view = draft.view(&context.client(Some(self.config)), self.config)?;
+        let mut view = draft.view(&context.client(Some(self.config)), self.config)?;
+        view.notes.extend(flags.ceiling());
         if out.json {
             out.json(&view);
         } else if !out.quiet || self.asks || flags.dry_run {

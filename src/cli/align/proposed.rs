@@ -9,7 +9,9 @@ use std::path::Path;
 use descent_core::{
     doc,
     graph::validate::MissingPart,
+    id::AgentName,
     plan, profile as rule,
+    proposal::Clarification,
     state::{FreeValue, Question, Role, State, Usage, profile::ProfileRecord},
     trust::TrustList,
     view,
@@ -18,9 +20,10 @@ use descent_core::{
 
 use super::{
     super::{
-        End, ask,
+        End,
+        ask::{self, ChoiceAnswer},
         asking::{self, DialogueEnd},
-        context::{Context, SkippableOutcome, runtime, signals_are_given_back},
+        context::{Context, SkippableOutcome, interruptible, signals_are_given_back},
         edit::{EditedCopy, EditorOutcome, editor_here},
     },
     AlignArgs,
@@ -31,49 +34,76 @@ use super::{
 use crate::render::{self, Bounds, Line, Meaning, Page};
 use descent_agent::config::Config;
 use descent_engine::{
-    ops::{align::not_aligned, aligner::Aligner, outside::OutsideAgent},
+    ops::{
+        align::not_aligned,
+        aligner::{Aligner, Given, Proposed},
+        outside::OutsideAgent,
+    },
     plan_file::{Notation, PlanFile},
 };
 use descent_system::{
     clock,
     failure::{Failure, quoted},
     files, phrase,
+    signal::Signal,
 };
 use descent_workspace::cache_dir;
 
 /// A person's decision about a draft.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) enum DraftDecision {
     Yes,
     No,
     /// It is edited first.
     Edit,
+    /// The agent that proposed it is told these words.
+    Words(String),
 }
 
-/// Shows a draft, and asks whether its checks may run.
+/// Shows a draft, and asks whether its checks may run; or the signal that came instead of an answer.
 pub(super) fn decide(
     context: &Context,
     flags: &AlignArgs,
     state: &State,
     config: &Config,
-) -> Result<DraftDecision, Failure> {
+) -> Result<Result<DraftDecision, Signal>, Failure> {
     context.out.say("");
     context.out.page(&page(flags, state, config));
-    Ok(runtime()?.block_on(asks(context, "run its checks now, to see how things stand?", true)))
+    let question = match flags.errand {
+        Some(_) => "agree, and run all of it?",
+        None => "run its checks now?",
+    };
+    let decided = interruptible(|cancel| async move {
+        Ok(tokio::select! {
+            decision = asks(context, flags, question) => decision,
+            () = cancel.cancelled() => DraftDecision::No,
+        })
+    });
+    signals_are_given_back()?;
+    decided
 }
 
-/// Asks for a decision; silence is a no. Only a draft can be edited.
-pub(super) async fn asks(context: &Context, question: &str, is_draft: bool) -> DraftDecision {
-    if !is_draft {
+/// Asks for a decision; silence is a no. Only a draft can be edited, and only a proposal is answered in words.
+pub(super) async fn asks(context: &Context, flags: &AlignArgs, question: &str) -> DraftDecision {
+    if !flags.has_draft() {
         let is_yes = context.consents(question).await;
         return if is_yes { DraftDecision::Yes } else { DraftDecision::No };
     }
-    let question = format!("{question} y: yes, e: edit it first [y/e/N] ");
+    let talks = flags.proposal.as_ref().is_some_and(|(_, rounds)| *rounds < ROUNDS_MAX);
+    let [or_say, help] = match talks {
+        true => [
+            ", or say what to change",
+            "y for yes, e to edit it, n for no, or more than one word for the agent that proposed it",
+        ],
+        false => ["", "y for yes, e to edit it, n for no"],
+    };
+    let question = format!("{question} y: yes, e: edit it{or_say} [y/e/N] ");
     let words: [&[&str]; 3] = [&["y", "yes"], &["e", "edit"], &["", "n", "no"]];
-    match ask::choice(context.out, &question, &words, "y for yes, e to edit it, n for no").await {
-        Some(0) => DraftDecision::Yes,
-        Some(1) => DraftDecision::Edit,
-        _ => DraftDecision::No,
+    match ask::choice(context.out, &question, &words, talks, help).await {
+        Some(ChoiceAnswer::Chosen(0)) => DraftDecision::Yes,
+        Some(ChoiceAnswer::Chosen(1)) => DraftDecision::Edit,
+        Some(ChoiceAnswer::Words(words)) => DraftDecision::Words(words),
+        Some(ChoiceAnswer::Chosen(_)) | None => DraftDecision::No,
     }
 }
 
@@ -159,7 +189,11 @@ pub(super) fn edit(
             Err(refusal)
         });
         match &edited {
-            Ok(_) => before.iter().for_each(forget),
+            Ok(_) => {
+                before.iter().for_each(forget);
+                // The text is the person's own from here on.
+                flags.proposal = None;
+            }
             Err(refusal) => {
                 flags.text = before;
                 context.out.failure(refusal);
@@ -223,6 +257,10 @@ fn copy(state: &State) -> Result<EditedCopy, Failure> {
     EditedCopy::create(&dir, &uuid::Uuid::now_v7().to_string(), text.as_bytes())
 }
 
+/// How often an agent is asked for another proposal.
+const ROUNDS_MAX: usize = 5;
+/// The question that a person's words about a proposal answer.
+const TO_CHANGE: &str = "What is to change in the proposal?";
 const FIRST_PROPOSAL: &str =
     "its proposal from before your answers follows: `e` lets you mend it by them";
 
@@ -244,25 +282,96 @@ pub(super) fn hold(
     };
     // A configuration that may be another's starts nobody unasked.
     super::gate(context, flags, top, config, None)?;
-    questions::words(context.out, flags, missing)?;
+    if missing.contains(&MissingPart::Goal) {
+        questions::words(context.out, flags, &[MissingPart::Goal])?;
+    }
     let [words, why] = [&flags.goal, &flags.why].map(|text| text.clone().unwrap_or_default());
     let given = questions::given(flags);
     let question = aligner.agreement(&words, &why, &given);
     let ended = asking::hold(context, &aligner, &question);
     flags.used.push((aligner.asked.agent.name.clone(), Role::Aligner.into(), aligner.used()));
-    let (file, answers) = match ended? {
-        DialogueEnd::Proposed(plan, answers) => (plan, answers),
-        DialogueEnd::Unfinished(plan, answers) => {
+    let (proposed, answers) = match ended? {
+        DialogueEnd::Proposed(proposed, answers) => (proposed, answers),
+        DialogueEnd::Unfinished(proposed, answers) => {
             context.out.say(FIRST_PROPOSAL);
-            (plan, answers)
+            (proposed, answers)
         }
         DialogueEnd::Nothing => return Ok(None),
         DialogueEnd::Left => return Err(questions::left()),
         DialogueEnd::Signal(signal) => return Ok(Some(End::Signal(signal))),
     };
     flags.clarifications = answers;
-    flags.text = Some(PlanText { file, from: PlanOrigin::Proposed(aligner.asked.agent.name) });
+    flags.take(proposed, aligner.asked.agent.name, 0);
     Ok(None)
+}
+
+/// Asks the agent for another proposal by a person's words. Without one the draft stays; the words stay in any case.
+pub(super) fn another(
+    context: &Context,
+    flags: &mut AlignArgs,
+    top: &Path,
+    config: &Config,
+    words: String,
+) -> Result<Option<End>, Failure> {
+    let question = TO_CHANGE.to_owned();
+    flags.clarifications.push(Clarification { question, resolution: words });
+    let Some((before, rounds)) = flags.proposal.clone() else { return Ok(None) };
+    let Some(aligner) = Aligner::of(config, top, clock::now())? else { return Ok(None) };
+    let [words, why] = [&flags.goal, &flags.why].map(|text| text.clone().unwrap_or_default());
+    let parts = questions::given(flags);
+    let question = aligner.agreement(&words, &why, &parts);
+    let answers = flags.clarifications.clone();
+    let given = Given { answers: &answers, before: Some(&before), is_alone: false };
+    let ended = asking::propose(context, &aligner, &question, &given);
+    let name = aligner.asked.agent.name.clone();
+    flags.used.push((name.clone(), Role::Aligner.into(), aligner.used()));
+    match ended? {
+        SkippableOutcome::Done(proposed) => flags.take(proposed, name, rounds + 1),
+        SkippableOutcome::Stopped => flags.proposal = Some((before, rounds + 1)),
+        SkippableOutcome::Signal(signal) => return Ok(Some(End::Signal(signal))),
+    }
+    Ok(None)
+}
+
+/// Takes the work that an agent proposes where nobody can be asked, without any check of it.
+pub(super) fn take_work(
+    context: &Context,
+    flags: &mut AlignArgs,
+    missing: &[MissingPart],
+    top: &Path,
+    config: &Config,
+) -> Result<Option<End>, Failure> {
+    let accepts = flags.errand.is_some_and(|errand| errand.accept_work);
+    if !accepts || questions::wants_checks(missing) || !missing.contains(&MissingPart::Work) {
+        return Ok(None);
+    }
+    let Some(aligner) = Aligner::of(config, top, clock::now())? else { return Ok(None) };
+    super::gate(context, flags, top, config, None)?;
+    let [words, why] = [&flags.goal, &flags.why].map(|text| text.clone().unwrap_or_default());
+    let parts = questions::given(flags);
+    let question = aligner.agreement(&words, &why, &parts);
+    let given = Given { is_alone: true, ..Given::default() };
+    let ended = asking::propose(context, &aligner, &question, &given);
+    signals_are_given_back()?;
+    let name = aligner.asked.agent.name.clone();
+    flags.used.push((name.clone(), Role::Aligner.into(), aligner.used()));
+    match ended? {
+        SkippableOutcome::Done(proposed) => {
+            flags.take(proposed, name, 0);
+            flags.errand.iter_mut().for_each(|errand| errand.is_unseen = true);
+        }
+        SkippableOutcome::Stopped => {}
+        SkippableOutcome::Signal(signal) => return Ok(Some(End::Signal(signal))),
+    }
+    Ok(None)
+}
+
+impl AlignArgs {
+    /// Takes a proposal as the draft.
+    fn take(&mut self, proposed: Proposed<PlanFile>, by: AgentName, rounds: usize) {
+        self.proposal = Some((proposed.answer, rounds));
+        self.text = Some(PlanText { file: proposed.value, from: PlanOrigin::Proposed(by) });
+    }
 }
 
 /// The kind of task by whoever is asked; none where nobody is, or where a person said it.

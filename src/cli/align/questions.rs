@@ -23,11 +23,13 @@ use descent_engine::{
     ops::{
         agents,
         align::{not_aligned, survey_of},
+        aligner::Aligner,
         compare::CheckoutComparison,
     },
     survey::{Proposal, Survey},
 };
 use descent_system::{
+    clock,
     failure::{Failure, exit, quoted},
     phrase,
 };
@@ -61,12 +63,28 @@ pub(super) fn fill(
         let goal = flags.goal.clone().unwrap_or_default();
         flags.step.extend(steps(out, config, &goal)?);
     }
-    // A plan states its own goal.
-    if flags.plan.is_none() {
+    // A plan states its own goal, and `do` asks for nothing that can wait.
+    if flags.plan.is_none() && flags.errand.is_none() {
         options(out, flags, &survey)?;
     }
     out.say("");
     Ok(())
+}
+
+/// Fills in what `do` takes for granted: the worker does what the sentence says, because it was asked for.
+pub(super) fn presume(flags: &mut AlignArgs, missing: &[MissingPart], config: &Config) {
+    let Some(goal) = flags.goal.clone().filter(|_| flags.errand.is_some()) else { return };
+    if missing.contains(&MissingPart::Why) {
+        flags.why = Some(goal.clone());
+    }
+    if missing.contains(&MissingPart::Work) && config.worker_line().is_some() {
+        flags.step.push(step_of(&goal).to_owned());
+    }
+}
+
+/// The goal as a step: in one, a shell command follows `=`.
+fn step_of(goal: &str) -> &str {
+    if goal.contains('=') { "reach the goal" } else { goal }
 }
 
 /// Asks for the words that only a person has: the goal, and why.
@@ -108,7 +126,7 @@ pub(super) fn another_setup(
 
 /// A failure after answers, with all of them as a command line.
 pub(super) fn with_answers(mut failure: Failure, flags: &AlignArgs) -> Failure {
-    if flags.is_asked && !failure.hint.contains("descent align") {
+    if flags.is_asked && !failure.hint.contains(command(flags)) {
         failure.details.push(typed_again(flags));
     }
     failure
@@ -225,8 +243,7 @@ fn steps(out: Out, config: &Config, goal: &str) -> Result<Vec<String>, Failure> 
         out.say("And then?  Enter: nothing more.");
     }
     if found.is_empty() {
-        // In a step, a shell command follows `=`.
-        found.push(if goal.contains('=') { "reach the goal" } else { goal }.to_owned());
+        found.push(step_of(goal).to_owned());
     }
     Ok(found)
 }
@@ -357,7 +374,7 @@ pub(super) fn complete(
     missing: &[MissingPart],
     flags: &AlignArgs,
     top: &Path,
-    worker: bool,
+    config: &Config,
 ) -> Failure {
     let mut refusal = not_aligned(missing);
     let survey = if wants_checks(missing) { survey_of(top) } else { Survey::default() };
@@ -371,7 +388,17 @@ pub(super) fn complete(
             |one: &Proposal| format!("could be: {flag} {} ({})", quoted(&one.text), one.from);
         refusal.details.extend(proposals.iter().map(line));
     }
-    refusal.hint = command_line(missing, flags, &survey, worker);
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let has_worker = config.worker_line().is_some() || !agents::installed(&path).is_empty();
+    refusal.hint = command_line(missing, flags, &survey, has_worker);
+    let proposer = Aligner::of(config, top, clock::now()).ok().flatten();
+    refusal.details.push(match &proposer {
+        Some(one) => format!("at a terminal, `{}` proposes what is missing", one.asked.agent.name),
+        None => format!(
+            "an agent of descent.toml proposes what is missing: {}",
+            agents::example().join(" and ")
+        ),
+    });
     refusal
 }
 
@@ -387,7 +414,7 @@ fn command_line(
     survey: &Survey,
     worker: bool,
 ) -> String {
-    let mut words = vec!["descent align".to_owned()];
+    let mut words = vec![command(flags).to_owned()];
     for (flag, _, mut texts) in typed(flags) {
         let word = match flag {
             "" if missing.contains(&MissingPart::Goal) => "GOAL",
@@ -399,7 +426,9 @@ fn command_line(
             "--step " if missing.contains(&MissingPart::Work) => "WHAT TO DO=COMMAND",
             _ => "",
         };
-        texts.retain(|text| !text.trim().is_empty());
+        let is_presumed = flags.errand.is_some() && matches!(flag, "--why " | "--step ");
+        let presumed = flags.goal.as_deref().filter(|_| is_presumed);
+        texts.retain(|text| !text.trim().is_empty() && Some(text.as_str()) != presumed);
         texts.extend(Some(word.to_owned()).filter(|word| !word.is_empty()));
         words.extend(texts.iter().map(|text| format!("{flag}{}", quoted(text))));
     }
@@ -407,6 +436,11 @@ fn command_line(
     let bare = bare.iter().filter(|(_, is_given)| *is_given);
     words.extend(bare.map(|(flag, _)| (*flag).to_owned()));
     words.join(" ")
+}
+
+/// The command that was typed.
+fn command(flags: &AlignArgs) -> &'static str {
+    if flags.errand.is_some() { "descent do" } else { "descent align" }
 }
 
 /// The flags that say a part of the agreement, each with its words for an agent, where it has some, and its texts.

@@ -110,9 +110,9 @@ impl OpenDialogue<'_> {
         let world = World::new(ops::current(&client, store)?.state.clone());
         let question = aligner.change(words, &world);
         let redirect = match asking::hold(context, &aligner, &question)? {
-            DialogueEnd::Proposed(redirect, answers) => {
+            DialogueEnd::Proposed(proposed, answers) => {
                 self.answers = answers;
-                redirect
+                proposed.value
             }
             DialogueEnd::Unfinished(_, answers) => {
                 self.answers = answers;

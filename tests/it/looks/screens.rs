@@ -98,7 +98,7 @@ fn a_plan_is_previewed_asked_for_and_agreed() {
 }
 
 /// An answer of an aligner, with a question.
-const PROPOSAL: &str = r#"{"goal": "every greeting is in the log",
+const PROPOSAL: &str = r#"{"goal": "every greeting is in the log", "why": "people ask who was greeted",
     "base_case": {"all": [{"command": "grep -q hello log", "name": "logged"}]}, "protected": ["Makefile"],
     "atoms": [{"id": "write", "description": "write the log", "kind": "any", "choices": ["append", "replace"]},
         {"id": "append", "description": "at its end", "action": {"run": "echo hello >> log"}},
@@ -117,10 +117,9 @@ fn an_aligner_proposes_and_asks_and_nothing_runs_before_a_yes() {
     world.commit_all("more");
     let terminal = Terminal::of(command(&world, &["align", "log the greetings"]), 80);
     for (question, answer) in [
-        ("(--why)", "people ask who was greeted"),
         ("leaves it open.", "2"),
-        ("how things stand? y: yes, e: edit it first [y/e/N] ", "y"),
-        ("agree? y: yes, e: edit it first [y/e/N] ", "y"),
+        ("run its checks now? y: yes, e: edit it, or say what to change [y/e/N] ", "y"),
+        ("agree? y: yes, e: edit it, or say what to change [y/e/N] ", "y"),
     ] {
         terminal.answers(question, answer);
     }

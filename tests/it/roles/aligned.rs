@@ -72,12 +72,10 @@ pub fn project() -> World {
     world
 }
 
-pub const WORDS: [&str; 2] = ["align", "log the greetings, please"];
+pub const WORDS: [&str; 4] = ["align", "log the greetings, please", "--why", "people ask"];
 
 pub fn at_terminal(world: &World) -> Terminal {
-    let mut at = Terminal::start(world, &WORDS);
-    at.sees("(--why)").sees("> ").types("people ask");
-    at
+    Terminal::start(world, &WORDS)
 }
 
 /// Nothing of the question is left: no process, no tree, no place in the cache.
@@ -110,7 +108,7 @@ fn one_sentence_becomes_an_agreement_once_its_questions_are_answered() {
         .sees("no attempt may change: tests/**")
         .sees("grep -q hello log")
         .sees("echo hello hello > log");
-    at.sees("run its checks now, to see how things stand?");
+    at.sees("run its checks now?");
     assert!(!world.repo().join(".descent").exists());
     nothing_of_it_is_left(&world);
     at.sees("[y/e/N] ").types("y");
@@ -179,7 +177,6 @@ fn edits(world: &World, script: &str) -> Terminal {
     let editor = world.program("ed", &format!("#!/bin/sh\n{script}\n"));
     command.env("VISUAL", editor);
     let mut at = Terminal::of(command);
-    at.sees("(--why)").sees("> ").types("people ask");
     at.sees("run its checks now").sees("[y/e/N] ").types("e");
     at
 }

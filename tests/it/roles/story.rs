@@ -153,13 +153,14 @@ pub(crate) fn align(world: &World) {
         &[
             "align",
             "write the handbook, please",
+            "--why",
+            "people ask",
             "--set",
             "max_parallel_agents=3",
             "--set",
             "max_attempts=1",
         ],
     );
-    at.sees("(--why)").sees("> ").types("people ask");
     at.sees("thinker asks (1 of 1): Who reads it?").sees("> ").types("beginners");
     at.sees("proposed by `thinker`").sees("the handbook reads well");
     at.sees("run its checks now").sees("[y/e/N] ").types("y");

@@ -156,7 +156,6 @@ fn a_configuration_that_git_brought_starts_no_aligner_before_a_person_allowed_it
     assert_eq!(asked(&world), 0);
     let mut at = Terminal::start(&world, &WORDS);
     at.sees("[y/N] ").types("y");
-    at.sees("(--why)").sees("> ").types("people ask");
     at.sees("proposed by `wise`").sees("[y/e/N] ").types("n");
     assert_eq!(at.ends().code(), Some(4));
     assert_eq!(asked(&world), 1);

@@ -32,6 +32,7 @@ pub(super) fn intent() -> Intent {
         agent: None,
         reserved: Default::default(),
         at: String::new(),
+        turn: None,
         extra: Extra::default(),
     }
 }

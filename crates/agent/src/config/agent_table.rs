@@ -72,6 +72,11 @@ impl ResolvedAgent {
         self.preset.map_or(&[], |preset| &preset.reads)
     }
 
+    /// Whether it can propose an agreement: a plain command does one role's work.
+    pub fn can_propose(&self) -> bool {
+        !matches!(self.transport, Transport::Shell(_))
+    }
+
     /// Whether its cost can be known: it tells it, or it has a price. `None` where only its work will show.
     pub fn tells_cost(&self) -> Option<bool> {
         let by_protocol = || match &self.transport {

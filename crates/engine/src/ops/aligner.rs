@@ -23,7 +23,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::{
     align::survey_of,
-    outside::{OutsideAgent, OutsideAnswer, OutsideQuestion},
+    file_faults,
+    outside::{AnswerAdvice, OutsideAgent, OutsideAnswer, OutsideQuestion},
 };
 use crate::{
     plan_file::{self, Notation, PlanFile},
@@ -45,6 +46,18 @@ pub struct AlignerQuestion<'a, T> {
     /// Parts of the agreement that the person has given already.
     pub given: &'a [String],
     read: ProposalReader<T>,
+    advice: Option<AnswerAdvice>,
+}
+
+/// Answers and an earlier proposal, beside the question.
+#[derive(Debug, Default)]
+pub struct Given<'a> {
+    /// The person's words about its proposals.
+    pub answers: &'a [Clarification],
+    /// Its proposal before them.
+    pub before: Option<&'a Node>,
+    /// Nobody is there to be asked.
+    pub is_alone: bool,
 }
 
 /// Reads a proposal; whether it may ask.
@@ -59,9 +72,15 @@ pub struct Aligner<'a> {
 }
 
 impl<'a> Aligner<'a> {
-    /// The aligner that a configuration names; `None` if it names none.
+    /// The aligner that a configuration names, else a planner or worker that can propose; `None` if it names none.
     pub fn of(config: &'a Config, top: &'a Path, now: UnixMillis) -> Result<Option<Self>, Failure> {
-        let asked = OutsideAgent::of(config, Role::Aligner, top, now)?;
+        let mut asked = OutsideAgent::of(config, Role::Aligner, top, now)?;
+        for role in [Role::Planner, Role::Worker] {
+            if asked.is_none() {
+                asked = OutsideAgent::of(config, role, top, now)?.filter(OutsideAgent::proposes);
+            }
+        }
+        let asked = asked.map(|asked| asked.as_role(Role::Aligner));
         Ok(asked.map(|asked| {
             let project = survey::words(top, &survey_of(top));
             Self { asked, project, used: Mutex::default() }
@@ -83,7 +102,9 @@ impl<'a> Aligner<'a> {
     ) -> AlignerQuestion<'a, PlanFile> {
         let (task, config) = (AligningTask::Agreement, self.asked.config.clone());
         let read = Arc::new(move |node: &_, may_ask| read_agreement(node, may_ask, &config));
-        AlignerQuestion { task, words, why, given, read }
+        let top = self.asked.top.to_owned();
+        let advice: AnswerAdvice = Arc::new(move |node: &_| issues_of(node, &top));
+        AlignerQuestion { task, words, why, given, read, advice: Some(advice) }
     }
 
     /// The question for a change of what is agreed.
@@ -92,19 +113,20 @@ impl<'a> Aligner<'a> {
         let state = world.state.clone();
         let read =
             Arc::new(move |node: &_, may_ask| read_change(node, may_ask, &config, &state, &at));
-        AlignerQuestion { task: AligningTask::Change(world), words, why: "", given: &[], read }
+        let task = AligningTask::Change(world);
+        AlignerQuestion { task, words, why: "", given: &[], read, advice: None }
     }
 
     /// Asks, and waits for the end of everything that was started. Cancelled, it ends the agent. It may ask something in
-    /// its turn, unless these are answers to its proposal `before`.
+    /// its turn, unless a person answered its proposal, or nobody is there.
     pub async fn ask<T: 'static>(
         &self,
         question: &AlignerQuestion<'_, T>,
-        answers: &[Clarification],
-        before: Option<&Node>,
+        given: &Given<'_>,
         cancel: &CancellationToken,
     ) -> Result<OutsideAnswer<Proposed<T>>, Failure> {
-        let (lines, may_ask) = (self.agent_lines(), before.is_none());
+        let Given { answers, before, is_alone } = *given;
+        let (lines, may_ask) = (self.agent_lines(), before.is_none() && !is_alone);
         let prompt = aligning(&AligningInputs {
             task: question.task,
             words: question.words,
@@ -130,6 +152,7 @@ impl<'a> Aligner<'a> {
                 Ok((value, questions)) => Ok(Proposed { value, questions, answer: node.clone() }),
                 Err(faults) => Err(told(&faults)),
             }),
+            advice: question.advice.clone(),
         };
         let (answer, used) = self.asked.ask(&outside, cancel).await?;
         let mut known = self.used.lock().unwrap_or_else(PoisonError::into_inner);
@@ -181,7 +204,7 @@ fn read_agreement(answer: &Node, may_ask: bool, config: &Config) -> ProposalRead
     faults.extend(fault_lines(draft.faults.iter().chain(&draft.warnings)));
     if faults.is_empty() {
         let missing = missing_parts(&draft.state).into_iter();
-        // The why is always the person's.
+        // The person may give the why.
         let missing = missing.filter(|part| *part != MissingPart::Why);
         faults.extend(missing.map(|part| {
             let [pointer, message, _] = part.words();
@@ -191,6 +214,18 @@ fn read_agreement(answer: &Node, may_ask: bool, config: &Config) -> ProposalRead
     let (name, bytes) = (NAME.into(), doc::write(&tree).into_bytes());
     let file = PlanFile { name, bytes, notation: Notation::Json };
     if faults.is_empty() { Ok((file, questions)) } else { Err(faults) }
+}
+
+/// The issues that the rules find in a proposed agreement, in words for its author.
+fn issues_of(answer: &Node, top: &Path) -> Option<String> {
+    let (tree, _) = proposal::read_agreement(answer, true).ok()?;
+    let draft = plan_file::draft(plan::of_tree(whole(tree)), Lineage::new(NAME));
+    let issues = file_faults::look(&draft.state, top);
+    let lines = issues.iter().map(|issue| {
+        format!("{}: {} ({})", issue.location, issue.description, issue.proposed_repair)
+    });
+    let lines: Vec<String> = lines.collect();
+    (!lines.is_empty()).then(|| told(&lines))
 }
 
 /// The change in an answer, for the state that it changes, at that time.

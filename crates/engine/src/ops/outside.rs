@@ -7,7 +7,10 @@
 
 use std::{
     path::{Path, PathBuf},
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use descent_core::{
@@ -17,7 +20,7 @@ use descent_core::{
     id::{AtomId, AttemptId, Digest, Lineage, UnixMillis},
     json_schema, profile,
     state::{
-        Constraints, Duty, Intent, Question, SideEffect, Usage, Workspace,
+        Constraints, Duty, Intent, Question, Role, SideEffect, Usage, Workspace,
         answer_records::KindAnswer, profile::ProfileRecord,
     },
     world::World,
@@ -40,12 +43,15 @@ use descent_workspace::{
 /// Reads an answer, whole or not at all; a fault is in words for its author.
 pub(super) type AnswerReader<T> = Arc<dyn Fn(&Node) -> Result<T, String> + Send + Sync>;
 
+/// Says what rules find in an answer that can be used, if anything.
+pub(super) type AnswerAdvice = Arc<dyn Fn(&Node) -> Option<String> + Send + Sync>;
+
 /// An agent that is asked outside of a loop.
 #[derive(Debug)]
 pub struct OutsideAgent<'a> {
     pub agent: ResolvedAgent,
     pub(super) config: &'a Config,
-    top: &'a Path,
+    pub(super) top: &'a Path,
     duty: Duty,
     pub(super) now: UnixMillis,
 }
@@ -55,6 +61,8 @@ pub(super) struct OutsideQuestion<'a, T> {
     pub(super) prompt: &'a Prompt,
     pub(super) schema: String,
     pub(super) read: AnswerReader<T>,
+    /// Its author hears it once, and may answer otherwise.
+    pub(super) advice: Option<AnswerAdvice>,
 }
 
 /// The end of a question: the answer, or why there is none that can be used.
@@ -75,6 +83,16 @@ impl<'a> OutsideAgent<'a> {
         Ok(agent.map(|agent| Self { agent, config, top, duty, now }))
     }
 
+    /// Whether it can propose an agreement.
+    pub(super) fn proposes(&self) -> bool {
+        self.agent.can_propose()
+    }
+
+    /// The same agent in another role.
+    pub(super) fn as_role(self, role: Role) -> Self {
+        Self { duty: role.into(), ..self }
+    }
+
     /// Asks what kind of task an agreement is.
     pub async fn profile(
         &self,
@@ -86,7 +104,7 @@ impl<'a> OutsideAgent<'a> {
             Some(prompt) => {
                 let schema = json_schema::of_answer(&KindAnswer::RULE, &[]);
                 let read = Arc::new(answer_forms::read::<KindAnswer>);
-                let question = OutsideQuestion { prompt: &prompt, schema, read };
+                let question = OutsideQuestion { prompt: &prompt, schema, read, advice: None };
                 self.ask(&question, cancel).await?
             }
             None => (Err(ENDED.to_owned()), Usage::default()),
@@ -140,7 +158,12 @@ impl<'a> OutsideAgent<'a> {
             slot: None,
         };
         let read = Arc::clone(&question.read);
-        let form = QuestionForm::new(self.duty, question.schema.as_str(), move |node| read(node));
+        let (advice, is_heard) = (question.advice.clone(), AtomicBool::new(false));
+        let form = QuestionForm::new(self.duty, question.schema.as_str(), move |node| {
+            read(node)?;
+            let words = advice.as_ref().and_then(|advice| advice(node));
+            words.filter(|_| !is_heard.swap(true, Ordering::Relaxed)).map_or(Ok(()), Err)
+        });
         let job = AttemptJob::question(context, question.prompt, form);
         Ok(match agent::make(job, cancel).await {
             Ok(Some(outcome)) => {

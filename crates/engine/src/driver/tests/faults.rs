@@ -243,6 +243,7 @@ async fn real_run(
         usage: Default::default(),
         held: crate::driver::PendingOutcomes::default(),
         sessions: crate::driver::Sessions::default(),
+        ports: Default::default(),
         evidence: Arc::new(descent_store::evidence::EvidenceStore::of(&place, Box::new(|_| ()))),
     };
     let store = Store::open(place);

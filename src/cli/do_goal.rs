@@ -1,0 +1,137 @@
+//! `descent do`: the whole way from a sentence to a result in the person's files. It agrees, runs, shows and applies.
+//!
+//! Invariant: it asks twice at most, and each stage leaves what its own command leaves; the same command goes on.
+
+use clap::Args;
+use descent_core::state::{RunStatus, State};
+use descent_engine::ops::{self, align::refuse_unfinished};
+
+use super::{
+    Context, End, Failure,
+    align::{self, AlignArgs, ErrandFlags},
+    apply::{self, ApplyArgs, listed, tree},
+    ask::{self, ChoiceAnswer},
+    context::signals_are_given_back,
+    phrase, render,
+    run::{self, RunArgs},
+    runtime,
+};
+use descent_workspace as workspace;
+
+pub(super) const ABOUT: &str = "The whole way from a sentence to a result: agree on a goal, run, look at the result, apply it.\n\nAn agent of descent.toml proposes checks and work. It asks twice: before it begins, and before it changes your files. Ctrl-C leaves everything as a stop does, and the same command goes on.";
+
+#[derive(Debug, Args)]
+pub struct DoArgs {
+    #[command(flatten)]
+    agreement: AlignArgs,
+    /// Bring the result into the working tree without being asked
+    #[arg(long, conflicts_with = "no_apply")]
+    apply: bool,
+    /// Leave the working tree as it is, without being asked
+    #[arg(short = 'n', long)]
+    no_apply: bool,
+    /// Take the work that an agent proposes, but none of its checks, where nobody can be asked
+    #[arg(long)]
+    accept_work: bool,
+}
+
+pub(super) fn run_errand(context: &Context, flags: DoArgs) -> Result<End, Failure> {
+    let DoArgs { mut agreement, apply, no_apply, accept_work } = flags;
+    agreement.errand = Some(ErrandFlags { accept_work, is_unseen: false });
+    let asks = context.may_ask && !context.out.json && !apply && !no_apply;
+    match stage(context, &agreement)? {
+        ErrandStage::Begin => match align::align(context, agreement)? {
+            End::Code(0) => signals_are_given_back()?,
+            end => return Ok(end),
+        },
+        ErrandStage::Run => {}
+        ErrandStage::Done => {
+            context.out.say("nothing is left to do; --force begins anew\nnext: descent status");
+            return Ok(End::Code(0));
+        }
+        ErrandStage::Apply if apply => return apply::apply(context, &ApplyArgs::default()),
+        ErrandStage::Apply => return bring_home(context, asks),
+    }
+    match run::run(context, &RunArgs::of_errand(apply, asks))? {
+        End::Code(0) if asks => {
+            signals_are_given_back()?;
+            bring_home(context, asks)
+        }
+        end => Ok(end),
+    }
+}
+
+/// The stage that comes first.
+enum ErrandStage {
+    Begin,
+    Run,
+    /// The result is there, and not in the person's files.
+    Apply,
+    /// Nothing is left to do.
+    Done,
+}
+
+/// A run that stands here decides: an unfinished one is gone on with, where the person asks for the same or says so.
+fn stage(context: &Context, flags: &AlignArgs) -> Result<ErrandStage, Failure> {
+    // A plan is taken in as an edit of what stands here.
+    let found = ops::align::existing(context.place()?)?;
+    let Some(found) = found.filter(|_| !flags.replaces() && !flags.has_plan()) else {
+        return Ok(ErrandStage::Begin);
+    };
+    let state = &found.state;
+    let is_same = flags.has_goal(state);
+    let place = context.store()?;
+    let is_home = workspace::applied(place.place(), &state.lineage).is_some();
+    match state.run.status {
+        RunStatus::Completed if is_same => {
+            context.out.say("the run of this goal has completed");
+            let is_done = is_home || state.run.line.is_empty();
+            return Ok(if is_done { ErrandStage::Done } else { ErrandStage::Apply });
+        }
+        RunStatus::Completed => return Ok(ErrandStage::Begin),
+        status => {
+            context.out.say(&format!("a run stands here, {}: {}", status.word(), goal(state)))
+        }
+    }
+    let goes_on = is_same
+        || context.may_ask
+            && !context.out.json
+            && runtime()?.block_on(context.consents("go on with it?"));
+    if !goes_on {
+        refuse_unfinished(Some(&found), false)?;
+    }
+    Ok(ErrandStage::Run)
+}
+
+fn goal(state: &State) -> String {
+    phrase::visible(&phrase::line(&state.objective.goal))
+}
+
+/// Shows what the result changes, and applies it after a yes.
+fn bring_home(context: &Context, asks: bool) -> Result<End, Failure> {
+    let mut store = context.store()?;
+    let report = ops::diff::diff(&mut store, None, tree(false))?;
+    if report.files.is_empty() {
+        context.out.say("the result changes no file");
+        return Ok(End::Code(0));
+    }
+    context.out.say(&format!("the result changes:\n{}", listed(&report.files).trim_end()));
+    let question = "apply it to your files? y: yes, d: show the difference [y/d/N] ";
+    let words: [&[&str]; 3] = [&["y", "yes"], &["d", "diff"], &["", "n", "no"]];
+    while asks {
+        let help = "y for yes, d to see the difference, n for no";
+        let answer = ask::choice(context.out, question, &words, false, help);
+        match runtime()?.block_on(answer) {
+            Some(ChoiceAnswer::Chosen(0)) => {
+                return apply::apply(context, &ApplyArgs::default());
+            }
+            Some(ChoiceAnswer::Chosen(1)) => {
+                let text = report.readable_patch()?;
+                context.out.page(&render::patch(&String::from_utf8_lossy(&text)));
+            }
+            _ => break,
+        }
+    }
+    context.out.say("the result is kept\nnext: descent diff, then descent apply");
+    Ok(End::Code(0))
+}
