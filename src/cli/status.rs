@@ -40,11 +40,7 @@ pub struct StatusArgs {
 }
 
 const HOW_TO_START: &str = "descent: hand a goal to agents and walk away.
-Nothing is agreed here yet. With an agent in descent.toml a sentence is enough:
-
-  descent do \"the goal\"
-
-Else say what you want, and how a machine can tell:
+Nothing is agreed here. With an agent, descent do \"the goal\" is enough. By hand:
 
   descent align \"the goal\" --why \"why you want it\" \\
       --check \"a command that passes when it is reached\" \\

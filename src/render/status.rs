@@ -177,7 +177,7 @@ fn flight_line(flight: &FlightView, status: &StatusView, now: UnixMillis) -> Lin
     let (word, since) = match matches!(status.status, "running" | "redirecting") {
         _ if status.live => ("running", format!("for {since}")),
         true => ("cut off", format!("started {since} ago")),
-        false => ("ended", "the next run takes it in or goes on".to_owned()),
+        false => ("waits", format!("for a person's word: descent diff {}", flight.atom)),
     };
     Line::new()
         .word(word)

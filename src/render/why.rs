@@ -253,10 +253,14 @@ fn reported(page: &mut Page, attempt: &AttemptView) {
 
 fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixMillis) {
     let id = attempt.attempt.as_ref().map_or(attempt.atom.as_str(), |id| id.as_str());
-    let ended = if attempt.ended == "parked" { "set aside" } else { attempt.ended };
+    let ended = match attempt.ended {
+        "parked" => "set aside",
+        "waits" => "waits for a person's word",
+        ended => ended,
+    };
     let line = Line::indent(2).strong(id).plain(" ").word(ended);
     let when = match attempt.ended {
-        "running" => since(&attempt.started, now).map(|ms| format!(", for {}", age(ms))),
+        "running" | "waits" => since(&attempt.started, now).map(|ms| format!(", for {}", age(ms))),
         _ => Some(format!(", {}", ago(&attempt.at, now))),
     };
     let took = moment(&attempt.at).and_then(|end| since(&attempt.started, end));

@@ -5,6 +5,7 @@ pub(crate) mod corrections;
 pub(crate) mod heeded;
 pub(crate) mod mixed;
 pub(crate) mod moved;
+pub(crate) mod parked;
 pub(crate) mod plan_edited;
 pub(crate) mod redirect;
 pub(crate) mod stop;

@@ -18,8 +18,8 @@ use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     id::{AgentName, AtomId, Lineage, Serial},
     state::{
-        Action, Atom, Body, Check, CheckKind, Control, Extra, Objective, PlanningStep, Records,
-        Run, Shared, Spec, State, Task, VERSION,
+        Action, Atom, Body, Check, CheckKind, Control, Extra, Leaf, Objective, PlanningStep,
+        Records, Run, Shared, Spec, State, Task, VERSION,
         check::{self, Pattern},
         fields::{Fields, Findings},
         near_miss,
@@ -207,12 +207,30 @@ impl PlanReading {
     /// Judges the last step by the base case if a worker does it: nothing later could make the base case hold. A failed
     /// last step is then tried again, with the reason.
     pub fn judge_last_step(&mut self) {
-        let last = self.last_step.as_ref().and_then(|id| self.atoms.get_mut(id));
-        if let Some(task) = last.and_then(Atom::task_mut)
+        let leaves = self.objective.base_case.iter().flat_map(Check::leaves);
+        let is_rated = leaves.filter_map(Check::leaf).any(|leaf| matches!(leaf, Leaf::Quality(_)));
+        let last = self.last_step.clone().or_else(|| self.last_of_all()).filter(|_| !is_rated);
+        let last = last.and_then(|id| self.atoms.get_mut(&id));
+        if let Some(Body::Task(task)) = last.map(|last| &mut last.body)
             && task.spec.action.is_none()
+            && task.spec.checks.is_none()
         {
             Arc::make_mut(&mut task.spec).checks.clone_from(&self.objective.base_case);
         }
+    }
+
+    /// The one atom that waits for all others, if there is one: its context has every choice, so that its failure closes
+    /// nothing that another choice could open.
+    fn last_of_all(&self) -> Option<AtomId> {
+        let waited_for: BTreeSet<_> =
+            self.atoms.values().flat_map(|atom| &atom.depends_on).chain(self.kids()).collect();
+        let mut open = self.atoms.keys().filter(|id| !waited_for.contains(id));
+        let last = open.next()?;
+        open.next().is_none().then(|| last.clone())
+    }
+
+    fn kids(&self) -> impl Iterator<Item = &AtomId> {
+        self.atoms.values().flat_map(|atom| atom.kids())
     }
 
     /// Adds a command to the base case.

@@ -7,7 +7,7 @@ pub mod assertions;
 
 use crate::doc::prelude::*;
 use crate::{
-    id::{Digest, TreeId},
+    id::{AttemptId, Digest, TreeId},
     state::{
         Check, CheckKind, Correction, Leaf, Rating, SideFile, State,
         check::{CommandLeaf, QualityLeaf},
@@ -293,6 +293,8 @@ pub struct Evaluator<'a> {
     pub ratings: &'a [Rating],
     /// How often an unknown leaf is measured again before it counts as a failure.
     pub again_max: u32,
+    /// The attempt whose candidate is judged: a person's word may be on that one alone.
+    pub attempt: Option<&'a AttemptId>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -304,7 +306,13 @@ impl<'a> Evaluator<'a> {
             corrections: &state.corrections,
             ratings: &state.run.ratings,
             again_max: state.objective.constraints.max_transient(),
+            attempt: None,
         }
+    }
+
+    /// The same for the candidate of an attempt.
+    pub fn of_candidate(self, attempt: &'a AttemptId) -> Self {
+        Self { attempt: Some(attempt), ..self }
     }
 
     /// The leaf to measure next. For a deciding verdict against a check every machine leaf of it is

@@ -320,7 +320,8 @@ pub fn status_word(world: &World, x: Ix) -> &'static str {
         };
     }
     if world.state.run.in_flight.iter().any(|intent| intent.atom == *id) {
-        return "running";
+        // It waits for a person's word where the run has ended.
+        return if world.state.run.status.is_active() { "running" } else { NEEDS_GUIDANCE };
     }
     let is_leaf = world.active.is_leaf(&world.graph, x);
     let task = world.state.atoms.get(id).filter(|_| is_leaf).and_then(|atom| atom.task());

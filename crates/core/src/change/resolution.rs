@@ -133,7 +133,11 @@ impl Answer<'_> {
         let state = &draft.state;
         let on = self.on.map(|tree| tree.as_str().to_string());
         let (name, statement) = (&self.assertion.name, &self.assertion.statement);
-        let counts = |earlier: &CorrectionRecord| earlier.on.is_none() || earlier.on == on;
+        let attempt = self.assertion.attempt(state).cloned();
+        let counts = |earlier: &CorrectionRecord| {
+            let is_of_attempt = earlier.attempt.is_none() || earlier.attempt == attempt;
+            is_of_attempt && (earlier.on.is_none() || earlier.on == on)
+        };
         if let Some(earlier) = newest(&state.corrections, name, statement, counts)
             && earlier.affirms() == self.holds
         {
@@ -145,6 +149,7 @@ impl Answer<'_> {
         correction.name = Some(name.clone());
         correction.holds = Some(self.holds);
         correction.on = on;
+        correction.attempt = attempt;
         correction.commit = commit;
         correction.reason = self.reason.map(ToString::to_string);
         Ok(())

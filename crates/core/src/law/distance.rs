@@ -154,6 +154,7 @@ mod tests {
             corrections: &[],
             ratings: &[],
             again_max: 0,
+            attempt: None,
         };
         let leaves = check.leaves().into_iter();
         let first = leaves.filter_map(|leaf| {
@@ -250,6 +251,7 @@ mod tests {
             corrections: &[],
             ratings: &ratings,
             again_max: 0,
+            attempt: None,
         };
         let run = Run { pass: 2, ..Run::default() };
         let holds = evaluator.judge(&check) == CheckProgress::Decided(Verdict::Pass);

@@ -73,11 +73,7 @@ fn goes_round(transaction: &mut Transaction) -> bool {
             interrupt_at_limit(transaction, reason);
             end(transaction, reason);
         }
-        Judgement::NothingLeft(reason) => {
-            // Candidates that wait for a person's word are made again once it is there.
-            interrupt(transaction, |_, _| true, "a person must confirm it");
-            end(transaction, reason);
-        }
+        Judgement::NothingLeft(reason) => end(transaction, reason),
         Judgement::GoOn => return go_on(transaction, blocked),
     }
     false
@@ -253,8 +249,10 @@ fn asks(transaction: &Transaction) -> bool {
 /// Nothing runs and nothing can start: a person is needed.
 fn nothing_left(transaction: &Transaction) -> Option<Reason> {
     let in_flight = &transaction.state.run.in_flight;
-    let all_wait = in_flight.iter().all(|intent| transaction.awaits_person(intent));
-    if !transaction.session.base_was_seen || !all_wait || dispatch::can_start(transaction) {
+    if !transaction.session.base_was_seen
+        || !transaction.is_idle()
+        || dispatch::can_start(transaction)
+    {
         return None;
     }
     if has_live(transaction, |status| matches!(status, AtomStatus::InDoubt(_))) {
@@ -263,7 +261,7 @@ fn nothing_left(transaction: &Transaction) -> Option<Reason> {
     if asks(transaction) {
         return Some(Reason::Guidance);
     }
-    if !transaction.state.run.in_flight.is_empty() {
+    if !in_flight.is_empty() {
         return Some(Reason::Confirmation);
     }
     let waits_for_person = transaction.all_resolved()
@@ -288,9 +286,12 @@ fn stop(transaction: &mut Transaction) {
     };
     interrupt(transaction, which, "stopped");
     if is_now {
-        transaction.all_in_flight().iter().for_each(|one| attempt_end::lost(transaction, one));
+        let lost = transaction.all_in_flight();
+        let mut lost: Vec<Intent> = lost.into_iter().collect();
+        lost.retain(|intent| !transaction.awaits_person(intent));
+        lost.iter().for_each(|one| attempt_end::lost(transaction, one));
     }
-    if transaction.state.run.in_flight.is_empty() {
+    if transaction.is_idle() {
         run_end::finish(transaction, RunStatus::Stopped, Reason::Stopped, None);
     }
 }
@@ -304,10 +305,18 @@ pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
     run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
 }
 
-/// Ends the run in order, once all attempts are over but those that must finish.
+/// Ends the run in order, once all attempts are over but those that must finish. Nothing waits for
+/// a person any more where the run completes.
 fn end_now(transaction: &mut Transaction, status: RunStatus, reason: Reason, why: &'static str) {
     interrupt(transaction, |transaction, intent| !transaction.must_finish(intent), why);
-    if transaction.state.run.in_flight.is_empty() {
+    if status == RunStatus::Completed {
+        for intent in transaction.all_in_flight() {
+            if transaction.awaits_person(&intent) {
+                attempt_end::cut_off(transaction, &intent, why);
+            }
+        }
+    }
+    if transaction.is_idle() {
         run_end::finish(transaction, status, reason, None);
     }
 }
@@ -315,7 +324,7 @@ fn end_now(transaction: &mut Transaction, status: RunStatus, reason: Reason, why
 /// Nothing new starts. Attempts in flight finish, then the tree to deliver is judged, and the run ends. If the base
 /// case holds on that tree and no person is asked, the run completes with the rest open.
 fn end(transaction: &mut Transaction, reason: Reason) {
-    if !transaction.state.run.in_flight.is_empty() {
+    if !transaction.is_idle() {
         return;
     }
     let status = guided(transaction, reason);
@@ -344,14 +353,14 @@ fn interrupt_at_limit(transaction: &mut Transaction, reason: Reason) {
     interrupt(transaction, which, "the budget is over");
 }
 
-/// Ends attempts without counting them.
+/// Ends attempts without counting them, but for candidates that wait for a person's word.
 fn interrupt(
     transaction: &mut Transaction,
     which: impl Fn(&Transaction, &Intent) -> bool,
     why: &'static str,
 ) {
     for intent in transaction.all_in_flight() {
-        if which(transaction, &intent) {
+        if which(transaction, &intent) && !transaction.awaits_person(&intent) {
             attempt_end::cut_off(transaction, &intent, why);
         }
     }

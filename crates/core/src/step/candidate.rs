@@ -16,7 +16,7 @@ use crate::{
         Binding, Check, FailureClass, Intent, ResultCommit, atom::MergeConflict,
         binding::SUMMARY_CHARS_MAX, record::EvidenceRecord,
     },
-    verdict::{Basis, CheckProgress, MeasurementKind, Verdict},
+    verdict::{Basis, CheckProgress, Evaluator, MeasurementKind, Verdict},
     world::{
         AttemptProgress, results,
         speculation::{self, BaseProgress},
@@ -141,7 +141,8 @@ fn decide(transaction: &mut Transaction, intent: &Intent) {
         return integrate(transaction, intent, &outcome, &merge, Vec::new());
     };
     let basis = speculation::basis_of(&merge, transaction.serial_before());
-    match transaction.evaluator(&basis).judge(&check).verdict() {
+    let evaluator = transaction.evaluator(&basis).of_candidate(&intent.id);
+    match evaluator.judge(&check).verdict() {
         None => {}
         Some(Verdict::Pass) => {
             let (state, session) = (&transaction.state, &transaction.session);
@@ -156,12 +157,12 @@ fn decide(transaction: &mut Transaction, intent: &Intent) {
                     return attempt_end::denied(transaction, intent, &outcome, &doubt);
                 }
             }
-            let evidence = transaction.evaluator(&basis).evidence_of(&check);
+            let evidence = evaluator.evidence_of(&check);
             let evidence = evidence.into_iter().map(|one| one.of_result().node()).collect();
             integrate(transaction, intent, &outcome, &merge, evidence);
         }
         Some(Verdict::Fail | Verdict::Unknown) => {
-            let failure = check_failure(transaction, &check, &basis, &outcome);
+            let failure = check_failure(transaction, evaluator, &check, &outcome);
             if correct::may_go_on(transaction, intent, &failure) {
                 return correct::begin_turn(transaction, intent, failure, &merge);
             }
@@ -177,7 +178,8 @@ pub(super) fn ask_again_later(
     check: &Check,
     basis: &Basis,
 ) {
-    if matches!(transaction.evaluator(basis).judge(check), CheckProgress::Again(_)) {
+    if matches!(transaction.evaluator(basis).of_candidate(id).judge(check), CheckProgress::Again(_))
+    {
         let wait_ms = backoff_ms(1, id.as_str());
         let until_ms = transaction.active_in(wait_ms);
         let waits = &mut transaction.session.checks_wait_until_ms;
@@ -187,8 +189,8 @@ pub(super) fn ask_again_later(
 
 fn check_failure(
     transaction: &Transaction,
+    evaluator: Evaluator<'_>,
     check: &Check,
-    basis: &Basis,
     outcome: &Outcome,
 ) -> Failure {
     let mut criteria = Vec::new();
@@ -200,11 +202,12 @@ fn check_failure(
     let mut reason = "its checks do not hold".to_string();
     let mut class = FailureClass::Logical;
     for leaf in check.leaves() {
-        if transaction.evaluator(basis).is_denied(leaf) {
+        if let Some(word) = evaluator.denial(leaf) {
             criteria.push(criterion(leaf, Verdict::Fail));
-            reason = format!("a person says that it does not hold: {}", leaf.title());
+            let why = word.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
+            reason = format!("a person says that it does not hold: {}{why}", leaf.title());
         }
-        let Some(seen) = transaction.session.evidence.get(&leaf.key(), basis) else {
+        let Some(seen) = transaction.session.evidence.get(&leaf.key(), evaluator.basis) else {
             continue;
         };
         criteria.push(criterion(leaf, seen.verdict));

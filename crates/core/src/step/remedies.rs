@@ -56,6 +56,8 @@ pub(super) fn next_moves(
         (_, Reason::Confirmation) => {
             let open = assertions::open(&transaction.state);
             moves.extend(open.iter().map(|name| assertions::command(name)));
+            let waiting = transaction.state.run.in_flight.iter();
+            moves.extend(waiting.map(|intent| format!("descent diff {}", intent.atom)));
             moves.truncate(MOVES_MAX - 1);
             moves.push("descent run".to_string());
         }

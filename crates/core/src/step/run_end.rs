@@ -63,9 +63,12 @@ pub(super) fn finish(
     let judged = JudgedLeaves { at: transaction.at.clone(), evidence, extra: Extra::default() };
     let summary = ending.summary.clone();
     question::close(transaction, None);
+    let mut parked = transaction.state.run.in_flight.clone();
+    parked.retain(|intent| transaction.awaits_person(intent));
     let run = transaction.run();
     run.status = status;
-    run.in_flight.clear();
+    // The next run takes them in as they are.
+    run.in_flight = parked;
     run.waits.clear();
     run.ending = ending;
     run.judged = Some(judged);

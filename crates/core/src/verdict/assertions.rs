@@ -1,14 +1,14 @@
 //! The assertions of a state, people's confirmations of them, and the evidence for a verdict.
 //!
-//! Invariant: a confirmation that names a tree counts on that tree alone; of those that count, the
-//! newest decides.
+//! Invariant: a confirmation that names a tree or an attempt counts on that one alone; of those that
+//! count, the newest decides.
 
 use super::{Evaluator, LeafEvidence, MeasurementKind, Verdict, decided, rating_on};
 use crate::doc::prelude::*;
 use crate::{
-    id::AtomId,
+    id::{AtomId, AttemptId},
     state::{
-        Check, Correction, CorrectionRecord, Leaf, State, Workspace,
+        Check, Correction, CorrectionRecord, Intent, Leaf, State, Workspace,
         check::{QualityLeaf, number_node},
         record::EvidenceRecord,
     },
@@ -33,12 +33,23 @@ impl Assertion {
     }
 
     /// Whether a confirmation is for one tree: if only the whole result is examined, and trees can
-    /// be distinguished. A candidate of an atom is made anew after the confirmation, so its tree is
-    /// another.
+    /// be distinguished. A candidate of an atom is merged later, so its tree is another then.
     pub fn is_of_one_tree(&self, state: &State) -> bool {
         self.in_base_case
             && self.atoms.is_empty()
             && state.objective.constraints.workspace() != Workspace::Shared
+    }
+
+    /// The attempt whose candidate waits for a word, or may be about to; none if a word is for good.
+    pub fn attempt<'s>(&self, state: &'s State) -> Option<&'s AttemptId> {
+        let is_of = |intent: &&Intent| self.atoms.contains(&intent.atom);
+        let mut waiting = state.run.in_flight.iter().filter(|_| !self.in_base_case).filter(is_of);
+        let is_open = |intent: &&Intent| {
+            let counts = |word: &CorrectionRecord| word.attempt.as_ref() == Some(&intent.id);
+            newest(&state.corrections, &self.name, &self.statement, counts).is_none()
+        };
+        let first = waiting.clone().next();
+        waiting.find(is_open).or(first).map(|intent| &intent.id)
     }
 
     /// The confirmation that counts for the present result.
@@ -49,7 +60,10 @@ impl Assertion {
 
 fn said_now<'s>(state: &'s State, name: &str, statement: &str) -> Option<&'s CorrectionRecord> {
     newest(&state.corrections, name, statement, |word| {
-        word.on.is_none() || word.commit.as_ref() == state.run.result()
+        let is_in_flight =
+            |id: &AttemptId| state.run.in_flight.iter().any(|intent| intent.id == *id);
+        let is_of_tree = word.on.is_none() || word.commit.as_ref() == state.run.result();
+        is_of_tree && word.attempt.as_ref().is_none_or(is_in_flight)
     })
 }
 
@@ -150,13 +164,16 @@ impl Evaluator<'_> {
     pub(super) fn said(&self, check: &Check) -> Option<&CorrectionRecord> {
         let (name, statement) = called(check)?;
         let on = self.basis.text();
-        let counts = |word: &CorrectionRecord| word.on.as_ref().is_none_or(|tree| *tree == on);
+        let counts = |word: &CorrectionRecord| {
+            let is_of_attempt = word.attempt.as_ref().is_none_or(|id| self.attempt == Some(id));
+            is_of_attempt && word.on.as_ref().is_none_or(|tree| *tree == on)
+        };
         newest(self.corrections, name, statement, counts)
     }
 
-    /// Whether a person said that it does not hold.
-    pub fn is_denied(&self, check: &Check) -> bool {
-        self.said(check).is_some_and(|word| !word.affirms())
+    /// The word of a person who said that it does not hold.
+    pub fn denial(&self, check: &Check) -> Option<&CorrectionRecord> {
+        self.said(check).filter(|word| !word.affirms())
     }
 
     /// The evidence of every leaf that was measured, of the assertions, and of the quality leaves.

@@ -118,13 +118,14 @@ pub fn newest_of<'k>(
     known.get(AttemptId::newest(of_atom.map(|(id, _)| id))?)
 }
 
-/// The attempts whose changes are kept to be looked at: failures that stand in full in the trail, and conflicts without
-/// another result.
+/// The attempts whose changes are kept to be looked at: failures that stand in full in the trail, conflicts without another
+/// result, and work that waits for a person.
 pub fn kept_to_show(state: &State) -> BTreeSet<AttemptId> {
     let failures = state.failures().map(|(_, failure)| failure);
     let changed = failures.filter(|failure| !failure.changed.is_empty());
     let failed = changed.map(|failure| failure.attempt.clone());
     let conflicts =
         state.all_tries().filter_map(|(_, tried)| tried.conflict.as_ref()?.attempt.clone());
-    failed.chain(conflicts).collect()
+    let waiting = state.run.in_flight.iter().map(|intent| intent.id.clone());
+    failed.chain(conflicts).chain(waiting).collect()
 }

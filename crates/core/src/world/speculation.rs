@@ -210,7 +210,8 @@ pub(crate) fn of_candidate<'c>(
     let check = state.atoms.get(&intent.atom)?.task()?.spec.checks.as_ref();
     let check = check.filter(|_| here.landing(intent).as_ref() == Some(onto))?;
     let basis = basis_of(merge, here.serial);
-    let progress = session.evaluator(state, &basis).judge(check);
+    let evaluator = session.evaluator(state, &basis).of_candidate(&intent.id);
+    let progress = evaluator.judge(check);
     Some((basis, progress))
 }
 

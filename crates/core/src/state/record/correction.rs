@@ -53,7 +53,7 @@ record! {
         optional commit: CommitId,
         /// Why, in the words of the person
         optional reason: String,
-        /// The attempt in doubt that a resolution is about
+        /// The attempt in doubt that a resolution is about, or whose work a confirmation is about
         optional attempt: AttemptId,
         /// Whether the effect happened
         optional done: bool,

@@ -234,6 +234,11 @@ impl Transaction {
         matches!(seen, Some((_, CheckProgress::Confirm(_))))
     }
 
+    /// Whether nothing is in flight but candidates that wait for a person's word.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state.run.in_flight.iter().all(|intent| self.awaits_person(intent))
+    }
+
     /// How far the tree that is looked at is from a check.
     pub(crate) fn distance(&self, check: &Check, basis: &Basis) -> Thousandths {
         Thousandths(distance::distance(self.evaluator(basis), check, &self.state.run))

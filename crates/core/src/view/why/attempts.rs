@@ -25,7 +25,7 @@ pub struct AttemptView {
     pub n: u64,
     /// `failed`, `solved`, `parked` (solved under choices that are not in force), `running`, or
     /// `in_doubt` (a person is asked how it ended).
-    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["failed", "solved", "parked", "running", "in_doubt"])))]
+    #[cfg_attr(feature = "schema", schemars(extend("enum" = ["failed", "solved", "parked", "running", "waits", "in_doubt"])))]
     pub ended: &'static str,
     /// Who made a result: `action`, `worker`, `person`.
     #[serde(skip_serializing_if = "String::is_empty")]
@@ -135,13 +135,14 @@ pub(super) fn attempts(world: &World, x: Ix) -> Vec<AttemptView> {
     // Times in records compare as their texts do.
     all.sort_by(|a, b| a.at.cmp(&b.at));
     let in_flight = world.state.run.in_flight.iter();
+    let at_work = if world.state.run.status.is_active() { "running" } else { "waits" };
     all.extend(in_flight.filter(|intent| ids.contains(&&intent.atom)).map(|intent| AttemptView {
         n: u64::from(intent.n),
         started: intent.at.clone(),
         choices: intent.choices.clone(),
         reason: intent.turn.as_ref().map_or_else(String::new, CorrectingTurn::words),
         tried: intent.turn.as_ref().map(|turn| tools(&turn.tried)).unwrap_or_default(),
-        ..ended(&intent.atom, Some(intent.id.clone()), "running", "")
+        ..ended(&intent.atom, Some(intent.id.clone()), at_work, "")
     }));
     all
 }
