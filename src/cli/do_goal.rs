@@ -4,7 +4,7 @@
 
 use clap::Args;
 use descent_core::state::{RunStatus, State};
-use descent_engine::ops::{self, align::refuse_unfinished};
+use descent_engine::ops::{self, align::refuse_unfinished, diff::DiffReport};
 
 use super::{
     Context, End, Failure,
@@ -116,22 +116,25 @@ fn bring_home(context: &Context, asks: bool) -> Result<End, Failure> {
         return Ok(End::Code(0));
     }
     context.out.say(&format!("the result changes:\n{}", listed(&report.files).trim_end()));
-    let question = "apply it to your files? y: yes, d: show the difference [y/d/N] ";
-    let words: [&[&str]; 3] = [&["y", "yes"], &["d", "diff"], &["", "n", "no"]];
-    while asks {
-        let help = "y for yes, d to see the difference, n for no";
-        let answer = ask::choice(context.out, question, &words, false, help);
-        match runtime()?.block_on(answer) {
-            Some(ChoiceAnswer::Chosen(0)) => {
-                return apply::apply(context, &ApplyArgs::default());
-            }
-            Some(ChoiceAnswer::Chosen(1)) => {
-                let text = report.readable_patch()?;
-                context.out.page(&render::patch(&String::from_utf8_lossy(&text)));
-            }
-            _ => break,
-        }
+    if asks && is_wanted(context, &report)? {
+        return apply::apply(context, &ApplyArgs::default());
     }
     context.out.say("the result is kept\nnext: descent diff, then descent apply");
     Ok(End::Code(0))
+}
+
+/// Asks whether the result is applied, and shows the difference as often as the person wants to see it.
+fn is_wanted(context: &Context, report: &DiffReport) -> Result<bool, Failure> {
+    let question = "apply it to your files? y: yes, d: show the difference [y/d/N] ";
+    let words: [&[&str]; 3] = [&["y", "yes"], &["d", "diff"], &["", "n", "no"]];
+    let help = "y for yes, d to see the difference, n for no";
+    loop {
+        let answer = ask::choice(context.out, question, &words, false, help);
+        let answer = runtime()?.block_on(answer);
+        if answer != Some(ChoiceAnswer::Chosen(1)) {
+            return Ok(answer == Some(ChoiceAnswer::Chosen(0)));
+        }
+        let text = report.readable_patch()?;
+        context.out.page(&render::patch(&String::from_utf8_lossy(&text)));
+    }
 }

@@ -80,7 +80,7 @@ impl<'a> Aligner<'a> {
                 asked = OutsideAgent::of(config, role, top, now)?.filter(OutsideAgent::proposes);
             }
         }
-        let asked = asked.map(|asked| asked.as_role(Role::Aligner));
+        let asked = asked.map(|asked| asked.in_role(Role::Aligner));
         Ok(asked.map(|asked| {
             let project = survey::words(top, &survey_of(top));
             Self { asked, project, used: Mutex::default() }

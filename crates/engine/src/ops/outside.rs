@@ -89,7 +89,7 @@ impl<'a> OutsideAgent<'a> {
     }
 
     /// The same agent in another role.
-    pub(super) fn as_role(self, role: Role) -> Self {
+    pub(super) fn in_role(self, role: Role) -> Self {
         Self { duty: role.into(), ..self }
     }
 
