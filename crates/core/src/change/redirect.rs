@@ -156,7 +156,10 @@ pub fn redirect(
     now: UnixMillis,
 ) -> Result<Adoption, ChangeRefusal> {
     let wanted = redirect.change(before, &now.rfc3339()).map_err(ChangeRefusal::Invalid)?;
-    let ends_all = redirect.interrupts || between::ends_all(before, &wanted.state);
+    // A planner at work was told what is blocked.
+    let ends_all = redirect.interrupts
+        || !redirect.unblocked.is_empty()
+        || between::ends_all(before, &wanted.state);
     let ended = step::begin_change(&World::new(before.clone()), now, ends_all);
     let ended = ended.map_err(ChangeRefusal::Step)?;
     let mut state = ended.world.facts.state;
