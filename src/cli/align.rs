@@ -53,7 +53,7 @@ pub struct AlignArgs {
     goal: Option<String>,
     /// A plan in JSON or YAML, `-` for standard input
     #[arg(short = 'f', long = "plan", value_name = "PLAN")]
-    plan: Option<PathBuf>,
+    pub(super) plan: Option<PathBuf>,
     /// A command that passes when the goal is reached (may be given again)
     #[arg(long, value_name = "COMMAND", value_parser = help::filled)]
     check: Vec<String>,
@@ -89,7 +89,7 @@ pub struct AlignArgs {
     setup: Option<String>,
     /// Replace an unfinished run; what stood there is archived
     #[arg(long)]
-    force: bool,
+    pub(super) force: bool,
     /// Agree without being asked
     #[arg(short, long)]
     yes: bool,
@@ -175,15 +175,6 @@ impl AlignArgs {
         let back = keys.filter(|key| key.starts_with("budget."));
         let back = back.map(|key| format!(" --set {key}=null")).collect::<String>();
         self.has_ceiling.then(|| format!("the budget is proposed; without it:{back}"))
-    }
-
-    /// Whether what stands here is replaced in any case.
-    pub(super) fn replaces(&self) -> bool {
-        self.force
-    }
-
-    pub(super) fn has_plan(&self) -> bool {
-        self.plan.is_some()
     }
 
     /// Whether that state is for the goal of these flags.

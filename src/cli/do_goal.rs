@@ -3,7 +3,7 @@
 //! Invariant: it asks twice at most, and each stage leaves what its own command leaves; the same command goes on.
 
 use clap::Args;
-use descent_core::state::{RunStatus, State};
+use descent_core::state::{RunStatus, State, Workspace};
 use descent_engine::ops::{self, align::refuse_unfinished, diff::DiffReport};
 
 use super::{
@@ -71,11 +71,11 @@ enum ErrandStage {
     Done,
 }
 
-/// A run that stands here decides: an unfinished one is gone on with, where the person asks for the same or says so.
+/// The first stage, by the run that is here: an unfinished one goes on where its goal is the same, or the person says so.
 fn stage(context: &Context, flags: &AlignArgs) -> Result<ErrandStage, Failure> {
-    // A plan is taken in as an edit of what stands here.
+    // A plan is taken in as an edit of the agreement that is here.
     let found = ops::align::existing(context.place()?)?;
-    let Some(found) = found.filter(|_| !flags.replaces() && !flags.has_plan()) else {
+    let Some(found) = found.filter(|_| !flags.force && flags.plan.is_none()) else {
         return Ok(ErrandStage::Begin);
     };
     let state = &found.state;
@@ -89,14 +89,17 @@ fn stage(context: &Context, flags: &AlignArgs) -> Result<ErrandStage, Failure> {
             return Ok(if is_done { ErrandStage::Done } else { ErrandStage::Apply });
         }
         RunStatus::Completed => return Ok(ErrandStage::Begin),
-        status => {
-            context.out.say(&format!("a run stands here, {}: {}", status.word(), goal(state)))
-        }
+        _ => {}
     }
-    let goes_on = is_same
-        || context.may_ask
-            && !context.out.json
-            && runtime()?.block_on(context.consents("go on with it?"));
+    let may_ask = context.may_ask && !context.out.json;
+    if is_same || may_ask {
+        context.out.say(&format!(
+            "a run stands here, {}: {}",
+            state.run.status.word(),
+            goal(state)
+        ));
+    }
+    let goes_on = is_same || may_ask && runtime()?.block_on(context.consents("go on with it?"));
     if !goes_on {
         refuse_unfinished(Some(&found), false)?;
     }
@@ -110,6 +113,10 @@ fn goal(state: &State) -> String {
 /// Shows what the result changes, and applies it after a yes.
 fn bring_home(context: &Context, asks: bool) -> Result<End, Failure> {
     let mut store = context.store()?;
+    if store.read()?.state.objective.constraints.workspace() == Workspace::Shared {
+        context.out.say("the result is in your files already\nnext: git diff");
+        return Ok(End::Code(0));
+    }
     let report = ops::diff::diff(&mut store, None, tree(false))?;
     if report.files.is_empty() {
         context.out.say("the result changes no file");

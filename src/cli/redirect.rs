@@ -29,7 +29,7 @@ use descent_system::{
 
 #[derive(Debug, Args)]
 #[command(
-    long_about = "Change the agreement, the work or its results, also while a loop runs.\n\nAll flags together are one commit. Another goal, why, check, start, workspace, `protected`, `link`, `env`, `setup` or `warm` ends all that is in flight; any other change ends only the attempts of what it changes. None of them costs an attempt, and what was solved stays, as far as it still fits. TEXT is the reason, and stands in every correction."
+    long_about = "Change the agreement, the work or its results, also while a loop runs.\n\nAll flags together are one commit. Another goal, why, check, start, workspace, `protected`, `link`, `env`, `setup` or `warm`, and --unblock, end all that is in flight; any other change ends only the attempts of what it changes. None of them costs an attempt, and what was solved stays, as far as it still fits. TEXT is the reason, and stands in every correction."
 )]
 pub struct RedirectArgs {
     /// Why, in your own words

@@ -55,7 +55,7 @@ pub struct RunArgs {
     /// Give a role to an agent of the configuration, such as worker=claude (may be given again)
     #[arg(long = "agent", value_name = "ROLE=NAME")]
     agent: Vec<String>,
-    /// Whoever called asks what comes of a result.
+    /// The caller asks what becomes of a result.
     #[arg(skip)]
     is_part: bool,
 }

@@ -145,7 +145,7 @@ pub fn describe(event: &Event) -> (&'static str, String) {
             ),
         ),
         Event::Adopted { atom, .. } => {
-            ("adopted", format!("{atom}: it had ended before the loop was cut off"))
+            ("adopted", format!("{atom}: what it made before is taken in"))
         }
         Event::Interrupted { atom, why, .. } => {
             ("ended", format!("{atom}: {why}; it costs no attempt"))

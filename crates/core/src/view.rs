@@ -301,7 +301,8 @@ fn failed(world: &World) -> Vec<FailedView> {
     };
     let mut failed: Vec<Ix> = failed.map(|(x, _)| x).collect();
     failed.sort_by_key(|x| world.graph.place(*x));
-    failed.into_iter().map(view).collect()
+    let has_reason = |one: &FailedView| one.status != "running" || !one.reason.is_empty();
+    failed.into_iter().map(view).filter(has_reason).collect()
 }
 
 const NEEDS_GUIDANCE: &str = "needs guidance";
@@ -320,7 +321,6 @@ pub fn status_word(world: &World, x: Ix) -> &'static str {
         };
     }
     if world.state.run.in_flight.iter().any(|intent| intent.atom == *id) {
-        // It waits for a person's word where the run has ended.
         return if world.state.run.status.is_active() { "running" } else { NEEDS_GUIDANCE };
     }
     let is_leaf = world.active.is_leaf(&world.graph, x);

@@ -36,7 +36,7 @@ use descent_agent::config::Config;
 use descent_engine::{
     ops::{
         align::not_aligned,
-        aligner::{Aligner, Given, Proposed},
+        aligner::{Aligner, AlignerQuestion, Given, Proposed},
         outside::OutsideAgent,
     },
     plan_file::{Notation, PlanFile},
@@ -56,7 +56,7 @@ pub(super) enum DraftDecision {
     No,
     /// It is edited first.
     Edit,
-    /// The agent that proposed it is told these words.
+    /// The agent that proposed it gets these words.
     Words(String),
 }
 
@@ -285,11 +285,8 @@ pub(super) fn hold(
     if missing.contains(&MissingPart::Goal) {
         questions::words(context.out, flags, &[MissingPart::Goal])?;
     }
-    let [words, why] = [&flags.goal, &flags.why].map(|text| text.clone().unwrap_or_default());
-    let given = questions::given(flags);
-    let question = aligner.agreement(&words, &why, &given);
-    let ended = asking::hold(context, &aligner, &question);
-    flags.used.push((aligner.asked.agent.name.clone(), Role::Aligner.into(), aligner.used()));
+    let ended =
+        with_question(flags, &aligner, |question| asking::hold(context, &aligner, question));
     let (proposed, answers) = match ended? {
         DialogueEnd::Proposed(proposed, answers) => (proposed, answers),
         DialogueEnd::Unfinished(proposed, answers) => {
@@ -317,14 +314,12 @@ pub(super) fn another(
     flags.clarifications.push(Clarification { question, resolution: words });
     let Some((before, rounds)) = flags.proposal.clone() else { return Ok(None) };
     let Some(aligner) = Aligner::of(config, top, clock::now())? else { return Ok(None) };
-    let [words, why] = [&flags.goal, &flags.why].map(|text| text.clone().unwrap_or_default());
-    let parts = questions::given(flags);
-    let question = aligner.agreement(&words, &why, &parts);
     let answers = flags.clarifications.clone();
     let given = Given { answers: &answers, before: Some(&before), is_alone: false };
-    let ended = asking::propose(context, &aligner, &question, &given);
-    let name = aligner.asked.agent.name.clone();
-    flags.used.push((name.clone(), Role::Aligner.into(), aligner.used()));
+    let ended = with_question(flags, &aligner, |question| {
+        asking::propose(context, &aligner, question, &given)
+    });
+    let name = aligner.asked.agent.name;
     match ended? {
         SkippableOutcome::Done(proposed) => flags.take(proposed, name, rounds + 1),
         SkippableOutcome::Stopped => flags.proposal = Some((before, rounds + 1)),
@@ -347,14 +342,12 @@ pub(super) fn take_work(
     }
     let Some(aligner) = Aligner::of(config, top, clock::now())? else { return Ok(None) };
     super::gate(context, flags, top, config, None)?;
-    let [words, why] = [&flags.goal, &flags.why].map(|text| text.clone().unwrap_or_default());
-    let parts = questions::given(flags);
-    let question = aligner.agreement(&words, &why, &parts);
     let given = Given { is_alone: true, ..Given::default() };
-    let ended = asking::propose(context, &aligner, &question, &given);
+    let ended = with_question(flags, &aligner, |question| {
+        asking::propose(context, &aligner, question, &given)
+    });
     signals_are_given_back()?;
-    let name = aligner.asked.agent.name.clone();
-    flags.used.push((name.clone(), Role::Aligner.into(), aligner.used()));
+    let name = aligner.asked.agent.name;
     match ended? {
         SkippableOutcome::Done(proposed) => {
             flags.take(proposed, name, 0);
@@ -364,6 +357,19 @@ pub(super) fn take_work(
         SkippableOutcome::Signal(signal) => return Ok(Some(End::Signal(signal))),
     }
     Ok(None)
+}
+
+/// Puts the question that the flags make, and keeps what it used, however it ends.
+fn with_question<T>(
+    flags: &mut AlignArgs,
+    aligner: &Aligner<'_>,
+    ask: impl FnOnce(&AlignerQuestion<'_, PlanFile>) -> T,
+) -> T {
+    let [words, why] = [&flags.goal, &flags.why].map(|text| text.clone().unwrap_or_default());
+    let given = questions::given(flags);
+    let answer = ask(&aligner.agreement(&words, &why, &given));
+    flags.used.push((aligner.asked.agent.name.clone(), Role::Aligner.into(), aligner.used()));
+    answer
 }
 
 impl AlignArgs {

@@ -122,3 +122,13 @@ fn an_unfinished_run_is_gone_on_with_after_a_yes_alone() {
     at.sees("descent apply");
     assert_eq!(at.ends().code(), Some(0));
 }
+
+#[test]
+fn in_place_there_is_nothing_to_apply() {
+    let world = project();
+    let check = ["--check", "test -s log", "--set", "workspace=shared"];
+    let mut at = Terminal::start(&world, &[&SENTENCE[..], &check].concat());
+    at.sees("[y/e/N] ").types("y").sees("completed").sees("in your files already");
+    assert_eq!(at.ends().code(), Some(0));
+    assert_eq!(world.read("log"), "hello\n");
+}

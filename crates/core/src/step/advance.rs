@@ -286,8 +286,7 @@ fn stop(transaction: &mut Transaction) {
     };
     interrupt(transaction, which, "stopped");
     if is_now {
-        let lost = transaction.all_in_flight();
-        let mut lost: Vec<Intent> = lost.into_iter().collect();
+        let mut lost = transaction.all_in_flight();
         lost.retain(|intent| !transaction.awaits_person(intent));
         lost.iter().for_each(|one| attempt_end::lost(transaction, one));
     }
@@ -305,17 +304,9 @@ pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
     run_end::finish(transaction, RunStatus::Stopped, Reason::Unavailable, None);
 }
 
-/// Ends the run in order, once all attempts are over but those that must finish. Nothing waits for
-/// a person any more where the run completes.
+/// Ends the run in order, once all attempts are over but those that must finish.
 fn end_now(transaction: &mut Transaction, status: RunStatus, reason: Reason, why: &'static str) {
     interrupt(transaction, |transaction, intent| !transaction.must_finish(intent), why);
-    if status == RunStatus::Completed {
-        for intent in transaction.all_in_flight() {
-            if transaction.awaits_person(&intent) {
-                attempt_end::cut_off(transaction, &intent, why);
-            }
-        }
-    }
     if transaction.is_idle() {
         run_end::finish(transaction, status, reason, None);
     }

@@ -64,7 +64,8 @@ pub(super) fn finish(
     let summary = ending.summary.clone();
     question::close(transaction, None);
     let mut parked = transaction.state.run.in_flight.clone();
-    parked.retain(|intent| transaction.awaits_person(intent));
+    // Nobody is asked any more where the run has completed.
+    parked.retain(|intent| status != RunStatus::Completed && transaction.awaits_person(intent));
     let run = transaction.run();
     run.status = status;
     // The next run takes them in as they are.
