@@ -177,7 +177,7 @@ fn flight_line(flight: &FlightView, status: &StatusView, now: UnixMillis) -> Lin
     let (word, since) = match matches!(status.status, "running" | "redirecting") {
         _ if status.live => ("running", format!("for {since}")),
         true => ("cut off", format!("started {since} ago")),
-        false => ("waits", format!("for a person's word: descent diff {}", flight.atom)),
+        false => ("waits", format!("for a person or a judge: descent diff {}", flight.atom)),
     };
     Line::new()
         .word(word)

@@ -255,7 +255,7 @@ fn one_attempt(page: &mut Page, attempt: &AttemptView, is_told: bool, now: UnixM
     let id = attempt.attempt.as_ref().map_or(attempt.atom.as_str(), |id| id.as_str());
     let ended = match attempt.ended {
         "parked" => "set aside",
-        "waits" => "waits for a person's word",
+        "waits" => "waits for a person or a judge",
         ended => ended,
     };
     let line = Line::indent(2).strong(id).plain(" ").word(ended);

@@ -1,6 +1,7 @@
 //! Agents that only think: judges, planners, probes and aligners.
 
 pub(crate) mod aligned;
+mod candidates;
 pub(crate) mod judged;
 pub(crate) mod killed;
 pub(crate) mod probed;

@@ -12,16 +12,18 @@ use crate::{
     doc::{self, Node},
     fragment::{self, delta},
     graph::unjudged::{self, WHOLE_PLAN},
-    id::AtomId,
+    id::{AtomId, TreeId},
     json_schema::of_answer,
     profile, rating,
     state::{
         AnswerForm, Check, Consult, ISSUES_MAX, IssueRecord, IssuesAnswer, JudgingLevel,
         PassAnswer, Question, State, TextAnswer, answer_records::KindAnswer,
-        answer_texts::misspelt, fields::Findings, judged, rule::RecordRule, value::FieldValue,
+        answer_texts::misspelt, fields::Findings, judged, record::EvidenceRecord, rule::RecordRule,
+        value::FieldValue,
     },
+    verdict::{Basis, Evaluator},
     wording,
-    world::World,
+    world::{Session, World, speculation},
 };
 
 /// Faults of an answer that are shown to its author.
@@ -84,10 +86,49 @@ pub fn judge(world: &World, consult: &Consult, answer: &Node) -> Result<(), Stri
     }
 }
 
-/// The leaf of the base case that a question is about.
+/// The checks that the rating of a question is for: those of its task, or the base case.
+pub fn rated_checks<'s>(state: &'s State, consult: &Consult) -> Option<&'s Check> {
+    match &consult.atom {
+        Some(atom) => state.atoms.get(atom)?.task()?.spec.checks.as_ref(),
+        None => state.objective.base_case.as_ref(),
+    }
+}
+
+/// The evidence of machines on what a question about a leaf is of, as far as this loop has it.
+pub fn measured(state: &State, session: &Session, consult: &Consult) -> Vec<EvidenceRecord> {
+    let (Some(check), Some(on)) = (rated_checks(state, consult), consult.on.as_ref()) else {
+        return Vec::new();
+    };
+    let basis = match &consult.atom {
+        Some(_) => speculation::basis_of_work(state, session, on),
+        None => Some(Basis::Pristine(TreeId::new(on.as_str()))),
+    };
+    let Some(basis) = basis else {
+        return Vec::new();
+    };
+    let evaluator = Evaluator { ratings: &[], ..session.evaluator(state, &basis) };
+    let mut all = evaluator.evidence_of(check);
+    all.retain(|one| one.verdict.as_deref().is_some_and(|verdict| verdict != "unknown"));
+    all
+}
+
+/// The leaf that a question is about.
 pub fn rated_leaf<'s>(state: &'s State, consult: &Consult) -> Option<&'s Check> {
-    let leaves = state.objective.base_case.iter().flat_map(Check::leaves);
+    let leaves = rated_checks(state, consult).into_iter().flat_map(Check::leaves);
     leaves.into_iter().find(|leaf| Some(leaf.key()) == consult.leaf)
+}
+
+/// The subject of a question in words.
+pub fn about(state: &State, consult: &Consult) -> String {
+    let step = consult.atom.as_ref();
+    match (rated_leaf(state, consult), step) {
+        (Some(leaf), Some(atom)) => format!("{} ({atom})", leaf.title()),
+        (Some(leaf), None) => leaf.title(),
+        (None, step) => {
+            let step = step.map(|id| (id, state.atom(id).map_or("", |atom| atom.title(id))));
+            consult.question.about(step)
+        }
+    }
 }
 
 /// Reads the text of an answer.

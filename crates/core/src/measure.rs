@@ -56,7 +56,7 @@ use crate::{
     profile,
     search::Facts,
     state::{
-        ContextMode, Extra, Leaf, Moment, PlanningStep, Question, State, Task, Try,
+        Check, ContextMode, Extra, Moment, PlanningStep, Question, State, Task, Try,
         limits::{INTERRUPTIONS_MAX, REPAIRS_MAX},
         run,
     },
@@ -189,15 +189,21 @@ impl RunBound {
     }
 }
 
-/// A quality leaf is rated once on each tree that is judged. A tree comes from an attempt that lands, or from a change of
-/// the choices; two more are those of the start and of the delivery. A judge that gives no score is asked again, and each
+/// A quality leaf of the base case is rated once on each tree that is judged. A tree comes from an attempt that lands, or from a change of
+/// the choices; two more are those of the start and of the delivery. One of a task is rated once on each work of an attempt. A judge that gives no score is asked again, and each
 /// answer may be mended so often. Each plan of a planner is a question too, where an agent judges it, and another where
 /// one puts its results in short.
 fn consults_left(seen: &Facts, measure: &Measure) -> Option<BigUint> {
     let constraints = &seen.state.objective.constraints;
-    let check = seen.state.objective.base_case.as_ref();
-    let leaves = check.into_iter().flat_map(|check| check.leaves());
-    let rated = leaves.filter(|leaf| matches!(leaf.leaf(), Some(Leaf::Quality(_)))).count();
+    let samples = |check: &Check| check.qualities().map(|leaf| u64::from(leaf.samples())).sum();
+    let rated: u64 = seen.state.objective.base_case.as_ref().map_or(0, samples);
+    let turns = turns_left(seen, measure);
+    let works = |x: Ix| {
+        let samples = seen.task(x)?.spec.checks.as_ref().map(samples)?;
+        let made = attempts_left(seen, x) + repairs_left(seen, x) + &turns;
+        Some(made * (u64::from(constraints.corrections()) + 1) * samples)
+    };
+    let works: BigUint = seen.graph.tasks().filter_map(works).sum();
     let each = u64::from(constraints.max_transient()) + 1;
     // A plan has an atom at least.
     let may_plan = seen.graph.plans().next().is_some() || seen.state.run.grant.is_some();
@@ -205,7 +211,7 @@ fn consults_left(seen: &Facts, measure: &Measure) -> Option<BigUint> {
         |asks: bool| u64::from(may_plan && asks) * u64::from(constraints.planning.atoms());
     let plans = of_plans(profile::judging(&seen.state).asks());
     let phases = of_plans(may_put_in_short(&seen.state));
-    let trees = &measure.attempts + &measure.verdicts + turns_left(seen, measure) + 2_u32;
+    let trees = &measure.attempts + &measure.verdicts + &turns + 2_u32;
     // Before each change of the plan all is asked that there is an agent for.
     let (run, judging) = (&seen.state.run, profile::judging(&seen.state));
     let asked = Question::at(Moment::DeadEnd).filter(|question| {
@@ -214,11 +220,11 @@ fn consults_left(seen: &Facts, measure: &Measure) -> Option<BigUint> {
             && (*question != Question::Profile || run.profile.is_some())
     });
     let changes = asked.count() as u64 * u64::from(granted::changes_left(&seen.state));
-    let questions = trees * (rated as u64) + plans + phases + changes;
+    let questions = trees * rated + works + plans + phases + changes;
     // The one for the final answer is asked once.
     let answer = u64::from(wording::is_wanted(&seen.state));
-    let is_any = rated > 0 || plans > 0 || phases > 0 || changes > 0 || answer > 0;
-    is_any.then(|| (questions * each + answer) * TURNS_OF_AN_ANSWER)
+    let all = (questions * each + answer) * TURNS_OF_AN_ANSWER;
+    (all > BigUint::ZERO).then_some(all)
 }
 
 /// Whether an agent may put the results of phases in short: one has the role, and a person chose the mode.

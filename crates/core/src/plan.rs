@@ -18,8 +18,8 @@ use crate::{
     doc::{self, Fault, Limits, Node, Parsed},
     id::{AgentName, AtomId, Lineage, Serial},
     state::{
-        Action, Atom, Body, Check, CheckKind, Control, Extra, Leaf, Objective, PlanningStep,
-        Records, Run, Shared, Spec, State, Task, VERSION,
+        Action, Atom, Body, Check, CheckKind, Control, Extra, Objective, PlanningStep, Records,
+        Run, Shared, Spec, State, Task, VERSION,
         check::{self, Pattern},
         fields::{Fields, Findings},
         near_miss,
@@ -207,8 +207,8 @@ impl PlanReading {
     /// Judges the last step by the base case if a worker does it: nothing later could make the base case hold. A failed
     /// last step is then tried again, with the reason.
     pub fn judge_last_step(&mut self) {
-        let leaves = self.objective.base_case.iter().flat_map(Check::leaves);
-        let is_rated = leaves.filter_map(Check::leaf).any(|leaf| matches!(leaf, Leaf::Quality(_)));
+        let base = self.objective.base_case.as_ref();
+        let is_rated = base.is_some_and(|base| base.first_quality().is_some());
         let last = self.last_step.clone().or_else(|| self.last_of_all()).filter(|_| !is_rated);
         let last = last.and_then(|id| self.atoms.get_mut(&id));
         if let Some(Body::Task(task)) = last.map(|last| &mut last.body)

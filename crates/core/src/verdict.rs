@@ -7,9 +7,9 @@ pub mod assertions;
 
 use crate::doc::prelude::*;
 use crate::{
-    id::{AttemptId, Digest, TreeId},
+    id::{Digest, TreeId},
     state::{
-        Check, CheckKind, Correction, Leaf, Rating, SideFile, State,
+        Check, CheckKind, Correction, Intent, Leaf, Rating, SideFile, State,
         check::{CommandLeaf, QualityLeaf},
         table::words,
     },
@@ -293,8 +293,8 @@ pub struct Evaluator<'a> {
     pub ratings: &'a [Rating],
     /// How often an unknown leaf is measured again before it counts as a failure.
     pub again_max: u32,
-    /// The attempt whose candidate is judged: a person's word may be on that one alone.
-    pub attempt: Option<&'a AttemptId>,
+    /// The attempt whose candidate is judged: a person's word may be on that one alone, and a rating is.
+    pub attempt: Option<&'a Intent>,
 }
 
 impl<'a> Evaluator<'a> {
@@ -311,7 +311,7 @@ impl<'a> Evaluator<'a> {
     }
 
     /// The same for the candidate of an attempt.
-    pub fn of_candidate(self, attempt: &'a AttemptId) -> Self {
+    pub fn of_candidate(self, attempt: &'a Intent) -> Self {
         Self { attempt: Some(attempt), ..self }
     }
 
@@ -375,15 +375,29 @@ impl<'a> Evaluator<'a> {
         }))
     }
 
-    /// A judge that gave no rating however often it was asked decides nothing.
+    /// The newest rating of a leaf: of the candidate, or of the files of the basis.
+    pub fn rating(&self, check: &Check) -> Option<&'a Rating> {
+        let on = self.attempt.map_or_else(|| self.basis.text(), Intent::work_name);
+        rating_on(self.ratings, &check.key(), &on)
+    }
+
+    /// A rating that does not suffice.
+    pub fn failed_rating<'c>(&self, check: &'c Check) -> Option<(&'a Rating, &'c QualityLeaf)> {
+        let Leaf::Quality(leaf) = check.leaf()? else {
+            return None;
+        };
+        let rating = self.rating(check).filter(|rating| rating.passes(leaf) == Some(false))?;
+        Some((rating, leaf))
+    }
+
+    /// A judge that gave no rating however often it was asked decides nothing. A candidate goes on to wait for one.
     fn quality<'c>(&self, check: &'c Check, leaf: &QualityLeaf) -> CheckProgress<'c> {
-        match rating_on(self.ratings, &check.key(), self.basis) {
+        let rating = self.rating(check);
+        let is_silent = rating.is_some_and(|rating| rating.silent() > self.again_max);
+        match rating.and_then(|rating| rating.passes(leaf)) {
+            Some(holds) => CheckProgress::Decided(decided(holds)),
+            None if is_silent && self.attempt.is_none() => CheckProgress::Decided(Verdict::Unknown),
             None => CheckProgress::Rate(check),
-            Some(rating) => match rating.passes(leaf) {
-                Some(holds) => CheckProgress::Decided(decided(holds)),
-                None if rating.asked > self.again_max => CheckProgress::Decided(Verdict::Unknown),
-                None => CheckProgress::Rate(check),
-            },
         }
     }
 
@@ -420,9 +434,8 @@ fn urgency(progress: &CheckProgress<'_>) -> u8 {
     }
 }
 
-/// The newest rating of a leaf on the files of a basis.
-pub fn rating_on<'r>(ratings: &'r [Rating], leaf: &Digest, basis: &Basis) -> Option<&'r Rating> {
-    let on = basis.text();
+/// The newest rating of a leaf on a tree, or on the work of an attempt.
+pub fn rating_on<'r>(ratings: &'r [Rating], leaf: &Digest, on: &str) -> Option<&'r Rating> {
     let is_it = |one: &&Rating| one.leaf == *leaf && one.on == on;
     ratings.iter().rev().find(is_it)
 }

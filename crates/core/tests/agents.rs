@@ -4,6 +4,7 @@ mod asked;
 mod corrected;
 mod doubted;
 mod outages;
+mod rated;
 mod situations;
 mod spent;
 mod steered;

@@ -4,7 +4,7 @@
 use descent_core::{
     doc::{self, Limits, Node, Value},
     graph::unjudged,
-    id::{AgentName, ConsultId, Digest, Epoch, UnixMillis},
+    id::{AgentName, AtomId, ConsultId, Digest, Epoch, UnixMillis},
     state::{
         AnswerRecord, Consult, IssuesAnswer, KeptAnswer, Question, Role, Run, State, Usage,
         decode::decode,
@@ -40,7 +40,8 @@ const BEFORE_RUN: &str = r#"{"version": "3.0", "lineage": "l", "serial": 7, "sea
 "control": {"stop_requested": false, "stop_reason": "none", "redirect_requested": false, "request": null},
 "work_graph": {"atoms": {
   "A": {"kind": "task", "description": "do it", "guidance": ["so, please"], "touches": ["src/**"], "needs": ["plans"],
-    "provides": ["a result"], "output_schema": {"title": "a value"}, "checks": {"command": "make a"}, "timeout": "9m",
+    "provides": ["a result"], "output_schema": {"title": "a value"}, "timeout": "9m",
+    "checks": {"all": [{"command": "make a"}, {"quality": "its part is good", "rubric": ["fit"]}]},
     "depends_on": ["B", "P"], "questions": [{"question": "how?", "assume": "by hand"}],
     "attention": {"because": "issues", "text": "look here"},
     "tries": [{"context": "c", "attempts": 1, "conflict": {"attempt": "A.1", "paths": ["src/a"]}}]},
@@ -171,6 +172,7 @@ fn consult(question: Question, subject: Digest) -> Consult {
         atom: None,
         leaf: None,
         on: Some(RATED.into()),
+        from: None,
         commit: None,
         reserved: Usage::default(),
         at: String::new(),
@@ -224,6 +226,11 @@ fn questions(world: &World) -> Vec<Option<Prompt>> {
     let leaf = leaves.find(|leaf| leaf.title().contains("good"));
     let judge = consult(Question::Rate, Digest::sha256(b""));
     let judge = Consult { leaf: leaf.map(|leaf| leaf.key()), ..judge };
+    let of_task = rated_task(state).map(|(atom, leaf)| Consult {
+        atom: Some(atom),
+        leaf: Some(leaf),
+        ..judge.clone()
+    });
     let (difference, session) = (RatedDifference::default(), Session::default());
     let project = &ProjectWords::default();
     let ask =
@@ -248,6 +255,7 @@ fn questions(world: &World) -> Vec<Option<Prompt>> {
         summarise.and_then(|consult| ask(Question::Summarise, Some(&consult), None)),
         ask(Question::Word, None, Some(&difference)),
         ask(Question::Rate, Some(&judge), Some(&difference)),
+        of_task.and_then(|consult| ask(Question::Rate, Some(&consult), Some(&difference))),
         Some(prompt::aligning(&AligningInputs {
             task: AligningTask::Change(world),
             words: "another way",
@@ -262,6 +270,15 @@ fn questions(world: &World) -> Vec<Option<Prompt>> {
             now: NOW,
         })),
     ]
+}
+
+/// A task with a leaf that a judge rates.
+fn rated_task(state: &State) -> Option<(AtomId, Digest)> {
+    let mut atoms = state.all_atoms().into_iter();
+    atoms.find_map(|(id, atom)| {
+        let leaf = atom.task()?.spec.checks.as_ref()?.first_quality()?;
+        Some((id.clone(), leaf.key()))
+    })
 }
 
 /// All that agents of any role would be told.

@@ -51,7 +51,7 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
     let mut faults = plan.faults.clone();
     // Nobody reads a warning here, and a mistyped key means a missing dependency or check.
     faults.extend(plan.warnings.iter().cloned());
-    faults.extend(plan.atoms.iter().filter_map(|(id, atom)| too_slow(id, atom, asked.state)));
+    faults.extend(plan.atoms.iter().flat_map(|(id, atom)| not_allowed(id, atom, asked.state)));
     let atoms = plan.atoms.iter();
     faults.extend(atoms.filter_map(|(id, atom)| too_much_context(id, atom, asked.state)));
     if let Some(root) = &plan.root {
@@ -69,8 +69,30 @@ pub(super) fn faults_of(plan: &PlanReading, asked: FragmentRequest<'_>) -> Vec<F
     faults
 }
 
+/// Faults of an atom that an agent proposes, and the agreement does not allow.
+pub(super) fn not_allowed(
+    id: &AtomId,
+    atom: &Atom,
+    state: &State,
+) -> impl Iterator<Item = Fault> + use<> {
+    too_slow(id, atom, state).into_iter().chain(rated(id, atom, state))
+}
+
+/// An atom with a new leaf that a judge rates: a person agrees to what is rated.
+fn rated(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault> {
+    let checks = |atom: &Atom| atom.task()?.spec.checks.clone();
+    let own = checks(atom).filter(|own| own.first_quality().is_some())?;
+    let agreed = state.atom(id).and_then(|known| checks(known));
+    let at = ["work_graph", "atoms", id.as_str(), "checks"];
+    let at = at.iter().fold(String::new(), |at, key| doc::pointer_push(&at, key));
+    let message = "a planner's task is judged by machines: only a person adds a `quality` leaf";
+    let hint = "say it as a `command` that a machine decides";
+    let is_new = agreed.as_ref() != Some(&own);
+    is_new.then(|| Fault::at("unsupported", &at, message.to_owned(), Some(hint)))
+}
+
 /// An atom that takes more time than the agreement gives an attempt.
-pub(super) fn too_slow(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault> {
+fn too_slow(id: &AtomId, atom: &Atom, state: &State) -> Option<Fault> {
     let most = state.objective.constraints.attempt_timeout();
     let timeout = atom.task()?.spec.timeout.as_ref()?;
     let at = doc::pointer_push(&doc::pointer_push("/work_graph/atoms", id.as_str()), "timeout");

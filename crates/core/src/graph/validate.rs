@@ -216,7 +216,7 @@ impl Validator<'_> {
 // Finds the faults of the leaves of checks, each with its place.
 
 impl Validator<'_> {
-    /// A judge rates the result as a whole, on a tree of its own.
+    /// A judge rates what git shows, and only leaves that a person agreed to.
     fn quality_leaves(&mut self) {
         if self.state.version > VERSION {
             // A newer program may judge more; a later place reports if this one cannot go on.
@@ -225,25 +225,13 @@ impl Validator<'_> {
         let is_shared = self.state.objective.constraints.workspace() == Workspace::Shared;
         let mut found = Vec::new();
         every_leaf(self.state, &mut |check, at| {
-            let is_of_base = at.starts_with(BASE_CASE);
-            if let Some(Leaf::Quality { .. }) = check.leaf()
-                && (is_shared || !is_of_base)
-            {
-                found.push((format!("{at}/quality"), check.title(), is_of_base));
+            if let (Some(Leaf::Quality { .. }), true) = (check.leaf(), is_shared) {
+                found.push((format!("{at}/quality"), check.title()));
             }
         });
-        for (at, title, is_of_base) in found {
-            let (why, hint) = if is_of_base {
-                (
-                    "a judge is shown what git tells of the work, and the workspace is `shared`",
-                    "leave out `workspace`, so that git tells trees apart",
-                )
-            } else {
-                (
-                    "a judge rates the whole result, and no single atom",
-                    "write it into the base case, or say it as a `command` that a machine decides",
-                )
-            };
+        for (at, title) in found {
+            let why = "a judge is shown what git tells of the work, and the workspace is `shared`";
+            let hint = "leave out `workspace`, so that git tells trees apart";
             let message = format!("`{title}` cannot be rated here: {why}");
             self.fault("unsupported", &at, message, Some(hint));
         }

@@ -55,7 +55,8 @@ fn of_leaf(evaluator: Evaluator<'_>, check: &Check, leaf: &Leaf, run: &Run) -> u
 /// The share of the ratings of a leaf that do not pass: of those of this pass, and that of this tree.
 fn failed_share(evaluator: Evaluator<'_>, check: &Check, leaf: &QualityLeaf, pass: u64) -> u32 {
     let (key, on) = (check.key(), evaluator.basis.text());
-    let is_of = |one: &&Rating| one.leaf == key && (one.pass == pass || one.on == on);
+    let is_of =
+        |one: &&Rating| one.leaf == key && one.atom.is_none() && (one.pass == pass || one.on == on);
     let ratings = evaluator.ratings.iter().filter(is_of);
     let (mut failed, mut rated) = (0_u32, 0_u32);
     for passes in ratings.filter_map(|one| one.passes(leaf)) {
@@ -236,6 +237,8 @@ mod tests {
         let one = |(tree, pass, score): &(&str, u64, Option<u32>)| Rating {
             leaf: check.key(),
             on: basis(tree).text(),
+            atom: None,
+            samples: Vec::new(),
             by: AgentName::from("j"),
             score: score.map(Thousandths),
             asked: 1,

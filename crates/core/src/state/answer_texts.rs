@@ -7,7 +7,7 @@ use super::{
     fields::{Fields, NEAR_MISS},
     rule::Form,
     usage::Micros,
-    value::FieldValue,
+    value::{FieldValue, up_to},
 };
 use crate::doc::prelude::*;
 use crate::{
@@ -111,22 +111,6 @@ pub(super) fn share(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Th
 
 pub(super) fn attempts(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u32> {
     up_to(fields, key, ATTEMPTS_MAX, "bad-count")
-}
-
-/// A whole number from 1 to `most`; any other is a fault of that rule.
-pub(super) fn up_to(
-    fields: &mut Fields<'_, '_>,
-    key: &'static str,
-    most: u32,
-    rule: &'static str,
-) -> Option<u32> {
-    let number = u32::take(fields, key)?;
-    let is_within = (1..=most).contains(&number);
-    if !is_within {
-        let message = format!("`{key}` is a whole number from 1 to {most}");
-        fields.fault_at(key, rule, message, None);
-    }
-    is_within.then_some(number)
 }
 
 /// Dollars as programs print them: what is below a millionth is rounded up.

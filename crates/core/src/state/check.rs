@@ -213,6 +213,20 @@ impl Check {
         check
     }
 
+    /// The leaves that a judge rates.
+    pub fn qualities(&self) -> impl Iterator<Item = &QualityLeaf> {
+        self.leaves().into_iter().filter_map(|leaf| match leaf.leaf() {
+            Some(Leaf::Quality(leaf)) => Some(leaf),
+            _ => None,
+        })
+    }
+
+    /// The first leaf that a judge rates.
+    pub fn first_quality(&self) -> Option<&Self> {
+        let mut leaves = self.leaves().into_iter();
+        leaves.find(|leaf| matches!(leaf.leaf(), Some(Leaf::Quality(_))))
+    }
+
     pub fn leaf(&self) -> Option<&Leaf> {
         match &self.kind {
             CheckKind::Leaf(leaf) => Some(leaf),

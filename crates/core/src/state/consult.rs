@@ -200,12 +200,14 @@ record! {
         always[program] epoch: Epoch,
         /// How often the same is asked, from 1
         always[program] n: u32 = 1,
-        /// The planning step whose plan is judged, or whose results are put in short
+        /// The planning step whose plan is judged, or whose results are put in short; the task whose work is rated
         optional[program] atom: AtomId,
         /// The quality leaf that is rated
         optional[program] leaf: Digest,
-        /// The tree that is looked at
+        /// The tree that is looked at, or the work of an attempt
         optional[program] on: String,
+        /// The commit that the work of an attempt was laid on
+        optional[program] from: CommitId,
         optional[program] commit: CommitId,
         /// An estimate of what it will use, by earlier ones
         filled[program] reserved: Usage,
@@ -214,15 +216,19 @@ record! {
 }
 
 record! {
-    /// A judge's rating of a quality leaf on one tree
+    /// A judge's rating of a quality leaf on one tree, or on the work of an attempt
     #[derive(PartialEq)]
     pub struct Rating {
         required[program] leaf: Digest,
-        /// The tree that it is of
+        /// The tree that it is of, or the work of an attempt
         required[program] on: String,
+        /// The task of that attempt
+        optional[program] atom: AtomId,
         required[program] by: AgentName,
-        /// A share of the highest score; absent while no answer could be used
+        /// A share of the highest score: the middle of all samples; absent until they are there
         optional[program] score: Thousandths,
+        /// The scores of a leaf with more than one sample, in the order of the answers
+        filled[program] samples: Vec<Thousandths>,
         /// How often it was asked for
         always[program] asked: u32 = 1,
         /// The judge's reason, or why there is no score
@@ -313,6 +319,27 @@ impl Rating {
         self.score.map(|score| leaf.passes(score))
     }
 
+    /// How often it was asked for since the last score, or since the first time.
+    pub fn silent(&self) -> u32 {
+        let scores =
+            self.samples.len() + usize::from(self.samples.is_empty() && self.score.is_some());
+        self.asked.saturating_sub(u32::try_from(scores).unwrap_or(u32::MAX))
+    }
+
+    /// Takes a score: of more than one the middle counts, once all are there.
+    pub fn take(&mut self, score: Thousandths, leaf: &QualityLeaf) {
+        let wanted = leaf.samples() as usize;
+        if wanted == 1 {
+            self.score = Some(score);
+            return;
+        }
+        self.samples.push(score);
+        let mut scores = self.samples.clone();
+        scores.sort_unstable();
+        let middle = scores.get(wanted.saturating_sub(1) / 2).copied();
+        self.score = middle.filter(|_| scores.len() >= wanted);
+    }
+
     /// It in words, for evidence.
     pub fn text(&self, leaf: &QualityLeaf) -> String {
         let because =
@@ -320,7 +347,10 @@ impl Rating {
         match self.score {
             Some(score) => {
                 let (score, wanted) = (score.text(), leaf.threshold_text());
-                format!("rated {score} by {} (wanted {wanted}){because}", self.by)
+                let all: Vec<String> = self.samples.iter().map(|one| one.text()).collect();
+                let all = all.join(", ");
+                let middle = if all.is_empty() { all } else { format!(", the middle of {all}") };
+                format!("rated {score}{middle} by {} (wanted {wanted}){because}", self.by)
             }
             None => format!("{} gave no rating{because}", self.by),
         }

@@ -3,12 +3,12 @@
 //! Invariant: a text that is no profile is a fault with its place. Not here: what follows from a profile (`profile`).
 
 use super::{
-    answer_texts::{share, up_to},
+    answer_texts::share,
     check::Thousandths,
     fields::Fields,
     rule::Form,
     table::{record, words},
-    value::FieldValue,
+    value::{FieldValue, up_to},
 };
 use crate::doc::prelude::*;
 use crate::{

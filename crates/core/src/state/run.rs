@@ -397,6 +397,14 @@ impl Intent {
         self.turn.as_ref().map_or(0, |turn| turn.n)
     }
 
+    /// The name of what it made in its present turn: a rating is of that.
+    pub fn work_name(&self) -> String {
+        match self.turn_n() {
+            0 => self.id.to_string(),
+            n => format!("{} turn {n}", self.id),
+        }
+    }
+
     /// The intent that the directory of a question is bound to, and with it its answer and its usage.
     pub fn of_question(consult: &Consult) -> Self {
         Self {

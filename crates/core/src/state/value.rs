@@ -40,6 +40,22 @@ pub trait FieldValue: Sized {
     }
 }
 
+/// A whole number from 1 to `most`; any other is a fault of that rule.
+pub(in crate::state) fn up_to(
+    fields: &mut Fields<'_, '_>,
+    key: &'static str,
+    most: u32,
+    rule: &'static str,
+) -> Option<u32> {
+    let number = u32::take(fields, key)?;
+    let is_within = (1..=most).contains(&number);
+    if !is_within {
+        let message = format!("`{key}` is a whole number from 1 to {most}");
+        fields.fault_at(key, rule, message, None);
+    }
+    is_within.then_some(number)
+}
+
 impl FieldValue for String {
     fn form() -> Form {
         Form::Text

@@ -10,8 +10,8 @@ use super::{
     dead_end::{self, DeadEnd, DeadEndFacts},
     dispatch,
     judgement::{self, Judgement, RunFacts},
-    law_point, pass_questions, phase, planning, probing, question, reconcile, redirect, replan,
-    rest, run_end,
+    law_point, pass_questions, phase, planning, probing, question, rate, reconcile, redirect,
+    replan, rest, run_end,
     transaction::Transaction,
     usage,
 };
@@ -229,7 +229,7 @@ fn hard_budget(transaction: &Transaction) -> Option<Reason> {
     if is_over {
         return Some(Reason::Time);
     }
-    let lacks = dispatch::lacks(transaction).or_else(|| base_case::lacks_for_rating(transaction));
+    let lacks = dispatch::lacks(transaction).or_else(|| rate::lacks(transaction));
     let lacks = lacks.filter(|_| !consult::is_due(transaction));
     usage::reached(transaction).or(lacks).and_then(Reason::of_limit)
 }
@@ -287,10 +287,10 @@ fn stop(transaction: &mut Transaction) {
     interrupt(transaction, which, "stopped");
     if is_now {
         let mut lost = transaction.all_in_flight();
-        lost.retain(|intent| !transaction.awaits_person(intent));
+        lost.retain(|intent| !transaction.is_parked(intent));
         lost.iter().for_each(|one| attempt_end::lost(transaction, one));
     }
-    if transaction.is_idle() {
+    if transaction.is_at_rest() {
         run_end::finish(transaction, RunStatus::Stopped, Reason::Stopped, None);
     }
 }
@@ -307,7 +307,7 @@ pub(super) fn unavailable(transaction: &mut Transaction, why: String) {
 /// Ends the run in order, once all attempts are over but those that must finish.
 fn end_now(transaction: &mut Transaction, status: RunStatus, reason: Reason, why: &'static str) {
     interrupt(transaction, |transaction, intent| !transaction.must_finish(intent), why);
-    if transaction.is_idle() {
+    if transaction.is_at_rest() {
         run_end::finish(transaction, status, reason, None);
     }
 }
@@ -315,7 +315,7 @@ fn end_now(transaction: &mut Transaction, status: RunStatus, reason: Reason, why
 /// Nothing new starts. Attempts in flight finish, then the tree to deliver is judged, and the run ends. If the base
 /// case holds on that tree and no person is asked, the run completes with the rest open.
 fn end(transaction: &mut Transaction, reason: Reason) {
-    if !transaction.is_idle() {
+    if !transaction.is_at_rest() {
         return;
     }
     let status = guided(transaction, reason);
@@ -344,14 +344,14 @@ fn interrupt_at_limit(transaction: &mut Transaction, reason: Reason) {
     interrupt(transaction, which, "the budget is over");
 }
 
-/// Ends attempts without counting them, but for candidates that wait for a person's word.
+/// Ends attempts without counting them, but for candidates that wait for a word.
 fn interrupt(
     transaction: &mut Transaction,
     which: impl Fn(&Transaction, &Intent) -> bool,
     why: &'static str,
 ) {
     for intent in transaction.all_in_flight() {
-        if which(transaction, &intent) && !transaction.awaits_person(&intent) {
+        if which(transaction, &intent) && !transaction.is_parked(&intent) {
             attempt_end::cut_off(transaction, &intent, why);
         }
     }

@@ -10,7 +10,7 @@ use crate::{
     event::Event,
     graph::Ix,
     id::{AtomId, CommitId, TreeId},
-    state::{Check, Question, RunStatus, UsageLimit, VerdictRecord, fields::Extra, verdicts},
+    state::{Check, Question, VerdictRecord, fields::Extra, verdicts},
     verdict::{Basis, CheckProgress, Verdict},
     world::Session,
 };
@@ -378,22 +378,23 @@ pub(super) fn open_steps(transaction: &Transaction) -> Vec<AtomId> {
 
 // A quality leaf that must be rated before the base case is decided. Not here: asking (`rate`).
 
-/// A quality leaf without a rating, and the tree to rate.
+/// A quality leaf without a rating, and what is to be rated.
 pub(super) struct UnratedLeaf {
     pub(super) check: Check,
-    pub(super) basis: Basis,
+    /// The tree, or the work of an attempt.
+    pub(super) on: String,
+    pub(super) commit: Option<CommitId>,
+    /// The task, and the commit that its work is laid on; `None` of the whole result.
+    pub(super) of_attempt: Option<(AtomId, Option<CommitId>)>,
 }
 
 /// The leaf that nothing but a rating is missing of, on the basis that decides.
 pub(super) fn unrated(transaction: &Transaction) -> Option<UnratedLeaf> {
-    let state = &transaction.state;
-    if state.run.status != RunStatus::Running || state.control.stop_requested {
-        return None;
-    }
     let target = transaction.session.base_target.clone();
     let basis = target.filter(Basis::decides)?;
     let check = leaf_to_rate(transaction, &basis)?;
-    Some(UnratedLeaf { check, basis })
+    let commit = basis.tree().and_then(|tree| commit_of(transaction, tree));
+    Some(UnratedLeaf { check, on: basis.text(), commit, of_attempt: None })
 }
 
 /// Whether a judge can be asked about this basis: nothing but a rating is missing there, and there is a judge.
@@ -401,13 +402,6 @@ fn may_rate(transaction: &Transaction, basis: &Basis) -> bool {
     let agent = transaction.session.agents.in_role(Question::Rate);
     let can_pay = |agent| usage::lacking_for(transaction, Question::Rate, agent).is_none();
     basis.decides() && agent.is_some_and(can_pay) && leaf_to_rate(transaction, basis).is_some()
-}
-
-/// The limit of usage that leaves too little for a rating, without which nothing goes on.
-pub(super) fn lacks_for_rating(transaction: &Transaction) -> Option<UsageLimit> {
-    unrated(transaction)?;
-    let agent = transaction.session.agents.in_role(Question::Rate)?;
-    usage::lacking_for(transaction, Question::Rate, agent)
 }
 
 fn leaf_to_rate(transaction: &Transaction, basis: &Basis) -> Option<Check> {

@@ -141,7 +141,7 @@ fn decide(transaction: &mut Transaction, intent: &Intent) {
         return integrate(transaction, intent, &outcome, &merge, Vec::new());
     };
     let basis = speculation::basis_of(&merge, transaction.serial_before());
-    let evaluator = transaction.evaluator(&basis).of_candidate(&intent.id);
+    let evaluator = transaction.evaluator(&basis).of_candidate(intent);
     match evaluator.judge(&check).verdict() {
         None => {}
         Some(Verdict::Pass) => {
@@ -178,8 +178,11 @@ pub(super) fn ask_again_later(
     check: &Check,
     basis: &Basis,
 ) {
-    if matches!(transaction.evaluator(basis).of_candidate(id).judge(check), CheckProgress::Again(_))
-    {
+    let Some(intent) = transaction.in_flight(id) else {
+        return;
+    };
+    let evaluator = transaction.evaluator(basis).of_candidate(intent);
+    if matches!(evaluator.judge(check), CheckProgress::Again(_)) {
         let wait_ms = backoff_ms(1, id.as_str());
         let until_ms = transaction.active_in(wait_ms);
         let waits = &mut transaction.session.checks_wait_until_ms;
@@ -206,6 +209,10 @@ fn check_failure(
             criteria.push(criterion(leaf, Verdict::Fail));
             let why = word.reason.as_ref().map(|why| format!(": {why}")).unwrap_or_default();
             reason = format!("a person says that it does not hold: {}{why}", leaf.title());
+        }
+        if let Some((rating, wanted)) = evaluator.failed_rating(leaf) {
+            criteria.push(criterion(leaf, Verdict::Fail));
+            reason = format!("{}: {}", leaf.title(), rating.text(wanted));
         }
         let Some(seen) = transaction.session.evidence.get(&leaf.key(), evaluator.basis) else {
             continue;

@@ -4,8 +4,7 @@
 //! no base case. Not here: how one is put (`question`).
 
 use super::{
-    base_case, final_words, gate, pass_questions, question, rate, summarise,
-    transaction::Transaction,
+    final_words, gate, pass_questions, question, rate, summarise, transaction::Transaction,
 };
 use crate::{
     event::ConsultEnd,
@@ -16,7 +15,7 @@ use crate::{
 
 /// Brings the question in flight into line with what is wanted now.
 pub(super) fn follow(transaction: &mut Transaction) {
-    let leaf = base_case::unrated(transaction);
+    let leaf = rate::wanted(transaction);
     forget_waits(transaction);
     if let Some(asked) = transaction.state.run.consult.clone()
         && !is_wanted(transaction, &asked)
@@ -27,7 +26,7 @@ pub(super) fn follow(transaction: &mut Transaction) {
         return;
     }
     if let Some(leaf) = leaf {
-        rate::ask(transaction, &leaf);
+        rate::ask(transaction, leaf);
     } else if transaction.state.run.status == RunStatus::Running
         && !transaction.state.control.stop_requested
         && let Some(plan) = gate::wanted(transaction)

@@ -6,7 +6,7 @@
 use super::{provider_wait, provider_wait::backoff_ms, transaction::Transaction, usage};
 use crate::doc::prelude::*;
 use crate::{
-    answer_forms::rated_leaf,
+    answer_forms::{self, rated_leaf},
     doc::{self, Node},
     event::{AgentEnd, ConsultAnswer, ConsultEnd, Event},
     graph::Graph,
@@ -46,6 +46,7 @@ pub(super) fn of_plan(
         atom: None,
         leaf: None,
         on: None,
+        from: None,
         commit: run.head.clone(),
         reserved: run.estimate(question, Some(&agent)),
         agent,
@@ -246,18 +247,9 @@ pub(super) fn put(transaction: &mut Transaction, new: Consult) {
         consult: consult.id.clone(),
         question: consult.question,
         agent: consult.agent.clone(),
-        about: about(transaction, &consult),
+        about: answer_forms::about(&transaction.state, &consult),
     });
     transaction.run().consult = Some(consult);
-}
-
-/// The subject of a question in words.
-pub(super) fn about(transaction: &Transaction, asked: &Consult) -> String {
-    let title = asked.atom.as_ref().map(|step| (step, transaction.title_of(step)));
-    match rated_leaf(&transaction.state, asked) {
-        Some(leaf) => leaf.title(),
-        None => asked.question.about(title.as_ref().map(|(step, title)| (*step, title.as_str()))),
-    }
 }
 
 /// A question came to its end. The score is that of a leaf of the base case; two texts are the answer in words, and why
@@ -278,7 +270,7 @@ pub(super) fn announce(
         consult: asked.id.clone(),
         question: asked.question,
         agent: asked.agent.clone(),
-        about: about(transaction, asked),
+        about: answer_forms::about(&transaction.state, asked),
         ms,
         score: score.map(Thousandths::text),
         holds,

@@ -65,7 +65,7 @@ pub(super) fn finish(
     question::close(transaction, None);
     let mut parked = transaction.state.run.in_flight.clone();
     // Nobody is asked any more where the run has completed.
-    parked.retain(|intent| status != RunStatus::Completed && transaction.awaits_person(intent));
+    parked.retain(|intent| status != RunStatus::Completed && transaction.is_parked(intent));
     let run = transaction.run();
     run.status = status;
     // The next run takes them in as they are.

@@ -210,5 +210,5 @@ fn has_ended(transaction: &Transaction, id: &AttemptId) -> bool {
 
 /// Whether an attempt that has ended may still land by itself at a limit of usage.
 pub(super) fn is_landing(transaction: &Transaction, intent: &Intent) -> bool {
-    has_ended(transaction, &intent.id) && !transaction.awaits_person(intent)
+    has_ended(transaction, &intent.id) && !transaction.is_parked(intent)
 }

@@ -3,7 +3,7 @@
 //! Invariant: a confirmation that names a tree or an attempt counts on that one alone; of those that
 //! count, the newest decides.
 
-use super::{Evaluator, LeafEvidence, MeasurementKind, Verdict, decided, rating_on};
+use super::{Evaluator, LeafEvidence, MeasurementKind, Verdict, decided};
 use crate::doc::prelude::*;
 use crate::{
     id::{AtomId, AttemptId},
@@ -165,7 +165,10 @@ impl Evaluator<'_> {
         let (name, statement) = called(check)?;
         let on = self.basis.text();
         let counts = |word: &CorrectionRecord| {
-            let is_of_attempt = word.attempt.as_ref().is_none_or(|id| self.attempt == Some(id));
+            let is_of_attempt = word
+                .attempt
+                .as_ref()
+                .is_none_or(|id| self.attempt.is_some_and(|one| one.id == *id));
             is_of_attempt && word.on.as_ref().is_none_or(|tree| *tree == on)
         };
         newest(self.corrections, name, statement, counts)
@@ -222,7 +225,7 @@ impl Evaluator<'_> {
 
     /// A judge's rating of a quality leaf, or that there is none.
     fn of_rating(&self, check: &Check, leaf: &QualityLeaf) -> EvidenceRecord {
-        let rating = rating_on(self.ratings, &check.key(), self.basis);
+        let rating = self.rating(check);
         let passes = rating.and_then(|rating| rating.passes(leaf));
         let text = rating.map(|rating| rating.text(leaf));
         let text = text.unwrap_or_else(|| "no judge has rated it".to_owned());

@@ -8,13 +8,13 @@ use serde::{Deserialize, Serialize};
 
 use super::usage::{UsageView, WaitView, waits};
 use crate::{
-    answer_forms::rated_leaf,
+    answer_forms,
     desired::{DesiredWork, Work},
     event::Scope,
     graph::{Ix, NodeKind},
     id::{AgentName, AtomId, AttemptId},
     measure,
-    state::{Consult, Intent, Question, Role, State},
+    state::{Intent, Question, Role, State},
     wording,
     world::World,
 };
@@ -266,16 +266,7 @@ pub(super) fn question(state: &State, is_live: bool) -> Option<QuestionView> {
         role: consult.question.row().role.word(),
         question: consult.question,
         agent: consult.agent.clone(),
-        about: about(state, consult),
+        about: answer_forms::about(state, consult),
         since: consult.at.clone(),
     })
-}
-
-fn about(state: &State, consult: &Consult) -> String {
-    let step = consult.atom.as_ref();
-    let step = step.map(|id| (id, state.atom(id).map_or("", |atom| atom.title(id))));
-    match rated_leaf(state, consult) {
-        Some(leaf) => leaf.title(),
-        None => consult.question.about(step),
-    }
 }

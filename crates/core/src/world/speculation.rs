@@ -210,7 +210,7 @@ pub(crate) fn of_candidate<'c>(
     let check = state.atoms.get(&intent.atom)?.task()?.spec.checks.as_ref();
     let check = check.filter(|_| here.landing(intent).as_ref() == Some(onto))?;
     let basis = basis_of(merge, here.serial);
-    let evaluator = session.evaluator(state, &basis).of_candidate(&intent.id);
+    let evaluator = session.evaluator(state, &basis).of_candidate(intent);
     let progress = evaluator.judge(check);
     Some((basis, progress))
 }
@@ -263,7 +263,7 @@ pub(crate) fn next_to_land<'c>(here: &LandingContext<'c>) -> Option<&'c Intent> 
     let may_land = |intent: &&Intent| {
         let seen = of_candidate(here, intent);
         here.session.progress.contains_key(&intent.id)
-            && !matches!(seen, Some((_, CheckProgress::Confirm(_))))
+            && !matches!(seen, Some((_, CheckProgress::Confirm(_) | CheckProgress::Rate(_))))
             && !gives_way(intent)
             && here.landing(intent).is_some()
     };
@@ -273,6 +273,15 @@ pub(crate) fn next_to_land<'c>(here: &LandingContext<'c>) -> Option<&'c Intent> 
 /// The attempts in flight: those in the context in force, and speculative ones.
 pub(crate) fn by_force<'c>(here: &LandingContext<'c>) -> (Vec<&'c Intent>, Vec<&'c Intent>) {
     here.facts.state.run.in_flight.iter().partition(|intent| here.is_in_force(intent))
+}
+
+/// That of the candidate with this work, while there is one.
+pub(crate) fn basis_of_work(state: &State, session: &Session, work: &str) -> Option<Basis> {
+    let intent = state.run.in_flight.iter().find(|intent| intent.work_name() == work)?;
+    match session.progress.get(&intent.id)? {
+        AttemptProgress::Merged { merge, .. } => Some(basis_of(merge, 0)),
+        AttemptProgress::Finished(_) => None,
+    }
 }
 
 /// The basis on which an attempt's own checks are measured.

@@ -20,11 +20,11 @@ fn agents(judge: &str) -> AgentTable {
 }
 
 impl Loop {
-    fn asked(&self) -> Option<Consult> {
+    pub(super) fn asked(&self) -> Option<Consult> {
         self.world.state.run.consult.clone()
     }
 
-    fn answers(&mut self, answer: ConsultAnswer) {
+    pub(super) fn answers(&mut self, answer: ConsultAnswer) {
         let consult = self.asked().expect("a question").id;
         let end = ConsultEnd {
             answer,

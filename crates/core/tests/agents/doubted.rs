@@ -3,7 +3,7 @@
 use descent_core::{
     event::{AgentReport, Clarity, Merge, Misfit, Product, Scope},
     id::{AttemptId, CommitId, Digest, TreeId},
-    state::{Binding, FailureEntry, StartedFrom, Workspace},
+    state::{Binding, Check, FailureEntry, StartedFrom, Workspace},
     step::run_end,
     verdict::Basis,
 };
@@ -109,7 +109,10 @@ impl Loop {
                     }
                     let tree = basis.tree().map_or("", TreeId::as_str);
                     let holds = of_atom && holding.contains(&tree);
-                    let leaves = check.leaves().into_iter();
+                    let is_machine = |leaf: &&Check| {
+                        leaf.leaf().is_some_and(descent_core::state::Leaf::is_machine)
+                    };
+                    let leaves = check.leaves().into_iter().filter(is_machine);
                     let seen = leaves.map(|leaf| (leaf.key(), exit(i32::from(!holds))));
                     let seen = seen.collect();
                     Some(Input::Judged { scope, basis, seen })

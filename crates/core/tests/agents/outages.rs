@@ -125,13 +125,20 @@ fn a_stop_is_obeyed_during_an_outage_and_a_loop_after_a_kill_asks_at_once() {
     run.again(Vec::new());
     assert_eq!(run.flying().len(), 1);
     run.end_one(down());
-    let mut state = State::clone(&run.world.state);
-    let asks = request(&state, RequestKind::Stop);
-    let control = Arc::make_mut(&mut state.control);
-    (control.stop_requested, control.request) = (true, Some(asks));
-    run.world = World::new(state);
-    run.observe(Input::Tick);
+    run.is_stopped();
     assert_eq!(run.reason(), Some(Reason::Stopped));
+}
+
+impl Loop {
+    /// A person stops it.
+    pub(super) fn is_stopped(&mut self) {
+        let mut state = State::clone(&self.world.state);
+        let asks = request(&state, RequestKind::Stop);
+        let control = Arc::make_mut(&mut state.control);
+        (control.stop_requested, control.request) = (true, Some(asks));
+        self.world = World::new(state);
+        self.observe(Input::Tick);
+    }
 }
 
 #[test]

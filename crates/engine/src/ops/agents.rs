@@ -11,7 +11,7 @@ use std::{
 
 use descent_core::{
     graph, profile,
-    state::{Check, Leaf, Question, Role, State},
+    state::{Check, Question, Role, State},
 };
 
 use crate::driver;
@@ -124,9 +124,7 @@ impl AgentLook<'_> {
     }
 
     fn no_judge(&self, leaf: &str) -> Failure {
-        let message = format!(
-            "the base case has a leaf that a judge rates, and no judge is configured: {leaf}"
-        );
+        let message = format!("a judge rates a leaf, and no judge is configured: {leaf}");
         let hint = match self.config.thinker() {
             Some(name) => format!("name one in descent.toml: roles.judge = \"{name}\""),
             None => "name one in descent.toml: agents.NAME.preset = \"claude\" and roles.judge = \"NAME\"".to_owned(),
@@ -215,10 +213,11 @@ impl AgentLook<'_> {
     }
 }
 
-/// The first leaf of the base case that a judge rates.
+/// The first leaf that a judge rates.
 fn rated(state: &State) -> Option<&Check> {
-    let mut leaves = state.objective.base_case.as_ref()?.leaves().into_iter();
-    leaves.find(|leaf| matches!(leaf.leaf(), Some(Leaf::Quality(_))))
+    let tasks = state.atoms.values().filter_map(|atom| atom.task()?.spec.checks.as_ref());
+    let checks = state.objective.base_case.iter().chain(tasks);
+    checks.filter_map(Check::first_quality).next()
 }
 
 /// The variables that a person's `env` of an agent names, and that have no value here.

@@ -61,6 +61,8 @@ pub struct RatedDifference {
     pub patch: Option<String>,
     /// The paths in it.
     pub files: Vec<String>,
+    /// Files of it with their text, as they are after it: those that have room.
+    pub whole: Vec<(String, String)>,
 }
 
 /// The failures with their reasons, and the changes before this one.
@@ -220,6 +222,12 @@ pub(super) fn changed(one: &RatedDifference) -> String {
             fenced(&(shown.join("\n") + &more))
         }
     }
+}
+
+/// The files with their text.
+pub(super) fn whole_files(one: &RatedDifference) -> String {
+    // A path is an agent's word too.
+    one.whole.iter().map(|(path, text)| fenced(&format!("{path}:\n{text}")) + "\n").collect()
 }
 
 pub(super) fn criterion(one: &Criterion) -> String {

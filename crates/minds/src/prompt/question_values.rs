@@ -8,6 +8,7 @@ use super::{
     question_texts::{
         RatedDifference, atom_line, by_code, changed, criterion, done, ended, evidence, failed,
         form, is_without_patch, known_kind, marks, measured, open, phase_results, plan,
+        whole_files,
     },
     replan,
     section::{cut, data, flag, title},
@@ -17,7 +18,7 @@ use descent_core::doc::prelude::*;
 use descent_core::{
     answer_forms,
     graph::unjudged::{self, UnjudgedPlan},
-    id::{AgentName, TreeId, UnixMillis},
+    id::{AgentName, UnixMillis},
     measure::granted,
     profile as kind_of_task,
     state::{
@@ -27,10 +28,8 @@ use descent_core::{
         judged,
         limits::FRAGMENT_ATOMS_MAX,
         profile::{ConfidenceNeed, OutputBreadth, ToolUsage},
-        record::EvidenceRecord,
     },
     step::run_end,
-    verdict::{Basis, Evaluator},
     world::{
         Session, World,
         long_phase::{self, LongPhase},
@@ -172,6 +171,11 @@ impl<'a> AskedQuestion<'a> {
             }
             "same" => flag(difference.is_some_and(is_empty)),
             // A leaf that is rated.
+            "rated_step" => {
+                let step = self.inputs.consult.filter(|_| leaf.is_some())?.atom.as_ref();
+                data(&step.map(|id| atom_line(world, id, "")).unwrap_or_default())
+            }
+            "whole_files" => difference.map(whole_files).unwrap_or_default(),
             "measured" => self.measured(),
             "statement" => leaf.map(|leaf| leaf.statement.trim().to_string()).unwrap_or_default(),
             "scope" => leaf.and_then(|leaf| leaf.scope.clone()).unwrap_or_default(),
@@ -190,20 +194,11 @@ impl<'a> AskedQuestion<'a> {
         report.iter().flat_map(|report| report.issues()).map(replan::issue).collect()
     }
 
-    /// The machine checks on the tree that is rated.
+    /// The machine checks on what is rated.
     fn measured(&self) -> String {
         let state = &self.inputs.world.state;
-        let on = self.inputs.consult.and_then(|one| one.on.as_ref());
-        let (Some(check), Some(on), Some(session)) =
-            (&state.objective.base_case, on, self.inputs.session)
-        else {
-            return String::new();
-        };
-        let basis = Basis::Pristine(TreeId::new(on.as_str()));
-        let evaluator = Evaluator { ratings: &[], ..session.evaluator(state, &basis) };
-        let all = evaluator.evidence_of(check);
-        let is_known =
-            |one: &&EvidenceRecord| one.verdict.as_deref().is_some_and(|one| one != "unknown");
-        all.iter().filter(is_known).map(measured).collect()
+        let all = self.inputs.session.zip(self.inputs.consult);
+        let all = all.map(|(session, one)| answer_forms::measured(state, session, one));
+        all.iter().flatten().map(measured).collect()
     }
 }

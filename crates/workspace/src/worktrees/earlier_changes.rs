@@ -18,6 +18,10 @@ use crate::{
 /// Bytes at most of the paths whose difference is asked for by name.
 const PATHS_BYTES_MAX: usize = 64 << 10;
 
+/// Bytes and number at most of the files of a difference that a judge is shown whole.
+const WHOLE_BYTES_MAX: usize = 60 << 10;
+const WHOLE_FILES_MAX: usize = 50;
+
 /// The change of an earlier attempt, as a patch that `git apply` takes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeptPatch {
@@ -61,7 +65,21 @@ impl Worktrees {
         // A difference that is too long for a pipe is too long for a judge too.
         let patch = patch.filter(|patch| patch.len() <= DIFFERENCE_BYTES_MAX);
         let patch = patch.map(|patch| String::from_utf8_lossy(&patch).into_owned());
-        Ok(RatedDifference { patch, files })
+        Ok(RatedDifference { patch, files, whole: Vec::new() })
+    }
+
+    /// The texts of files of a commit, in this order: those that have room.
+    pub fn whole_texts(&self, of: &CommitId, paths: &[String]) -> Result<Vec<(String, String)>> {
+        let (mut left, mut whole) = (WHOLE_BYTES_MAX, Vec::new());
+        for path in paths.iter().take(WHOLE_FILES_MAX) {
+            let bytes = self.git.file_of(of, Path::new(path), left as u64)?;
+            let text = bytes.and_then(|bytes| String::from_utf8(bytes).ok());
+            if let Some(text) = text.filter(|text| !text.contains('\0')) {
+                left -= text.len();
+                whole.push((path.clone(), text));
+            }
+        }
+        Ok(whole)
     }
 
     fn patch_of(&self, attempt: &AttemptId) -> Result<Option<KeptPatch>> {

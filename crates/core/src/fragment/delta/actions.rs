@@ -226,7 +226,7 @@ impl<'a> Actions<'a> {
         // Nobody reads a warning here, and a mistyped key means a missing dependency or check.
         faults.append(&mut read.warnings);
         let all = read.atoms.iter();
-        faults.extend(all.filter_map(|(id, atom)| form::too_slow(id, atom, self.asked.state)));
+        faults.extend(all.flat_map(|(id, atom)| form::not_allowed(id, atom, self.asked.state)));
         for (id, atom) in &read.atoms {
             let is_listed = self.new.contains(id) || self.changed.contains_key(id);
             let is_kind = if self.steps.contains(id) {

@@ -11,7 +11,7 @@ use crate::{
         fields::{Fields, Findings},
         rule::Form,
         table::record,
-        value::FieldValue,
+        value::{FieldValue, up_to},
     },
 };
 
@@ -19,6 +19,8 @@ use crate::{
 pub const LEVEL_MAX: u32 = 5;
 /// The threshold of a leaf without one.
 const THRESHOLD: Thousandths = Thousandths(800);
+/// Ratings at most of one leaf on one result.
+const SAMPLES_MAX: u32 = 9;
 /// Criteria at most of one rubric.
 pub const CRITERIA_MAX: usize = 20;
 
@@ -35,6 +37,8 @@ record! {
         optional(threshold) pass_threshold: Thousandths = THRESHOLD,
         /// Paths that the judge is shown: all unless given
         optional scope: String,
+        /// The number of ratings, from 1 to 9, of which the middle one decides: 1 unless given
+        optional(samples) samples: u32 {Form::Whole(1, SAMPLES_MAX)} = 1,
     }
 }
 
@@ -164,6 +168,14 @@ impl FieldValue for Thousandths {
         Form::Decimal
     }
 
+    fn read(node: &Node, pointer: &str, found: &mut Findings) -> Option<Self> {
+        let read = Self::of_node(node);
+        if read.is_none() {
+            found.wrong_type(pointer, node, "a number from 0 on");
+        }
+        read
+    }
+
     fn take(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Self> {
         let read = fields.take(key).map(Self::of_node)?;
         if read.is_none() {
@@ -195,6 +207,10 @@ fn rubric(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Vec<Criterio
 
 fn threshold(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Thousandths> {
     within(fields, key, LEVEL_MAX * 1_000, "at most 5")
+}
+
+fn samples(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<u32> {
+    up_to(fields, key, SAMPLES_MAX, "bad-count")
 }
 
 fn weight(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Thousandths> {

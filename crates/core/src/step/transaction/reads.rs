@@ -234,9 +234,20 @@ impl Transaction {
         matches!(seen, Some((_, CheckProgress::Confirm(_))))
     }
 
+    /// Whether only a person's word or a rating is missing of a candidate: it is kept where the run ends before that.
+    pub(crate) fn is_parked(&self, intent: &Intent) -> bool {
+        let seen = speculation::of_candidate(&self.landing_context(), intent);
+        matches!(seen, Some((_, CheckProgress::Confirm(_) | CheckProgress::Rate(_))))
+    }
+
     /// Whether nothing is in flight but candidates that wait for a person's word.
     pub(crate) fn is_idle(&self) -> bool {
         self.state.run.in_flight.iter().all(|intent| self.awaits_person(intent))
+    }
+
+    /// Whether nothing is in flight but candidates that wait for a word.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        self.state.run.in_flight.iter().all(|intent| self.is_parked(intent))
     }
 
     /// How far the tree that is looked at is from a check.

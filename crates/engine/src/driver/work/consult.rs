@@ -165,14 +165,21 @@ fn look_at(c: &Consulting, tree: &Path) -> DeltaLook {
     }
 }
 
-/// The difference from the start of the run to the tree that is looked at.
+/// The difference to the tree that is looked at: from the start of the run, or from what an attempt is laid on.
 async fn difference(c: &Consulting, scope: Option<String>) -> Result<RatedDifference, Failure> {
     let start = c.world.state.run.started_from.as_ref();
     let from = start.map(|start| start.commit.clone());
-    let to = c.consult.commit.clone();
+    let from = c.consult.from.clone().or(from);
+    let (to, rates) = (c.consult.commit.clone(), c.consult.leaf.is_some());
     let difference = with_trees(&c.executor.workspaces, move |workspaces| {
         match (workspaces.trees(), from, to) {
-            (Some(trees), Some(from), Some(to)) => trees.difference(&from, &to, scope.as_deref()),
+            (Some(trees), Some(from), Some(to)) => {
+                let mut found = trees.difference(&from, &to, scope.as_deref())?;
+                if rates {
+                    found.whole = trees.whole_texts(&to, &found.files)?;
+                }
+                Ok(found)
+            }
             _ => Ok(RatedDifference::default()),
         }
     });
