@@ -36,7 +36,7 @@ const CORE_FLOORS: &[&[&str]] = &[
         "wording",
     ],
     &["law"],
-    &["search"],
+    &["search", "transient"],
     &["measure", "fragment"],
     &["world"],
     &["memory", "answer_forms"],

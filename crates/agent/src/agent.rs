@@ -30,7 +30,7 @@ use std::{
 use descent_core::{
     event::{Clarity, Outcome},
     fragment,
-    state::{Intent, Role, Usage},
+    state::{Action, Intent, Role, Usage},
     verdict::CommandEnd,
 };
 use descent_minds::prompt::{DIRECTIVE_FILE, Prompt, PromptFile};
@@ -193,7 +193,7 @@ impl<'a> AttemptJob<'a> {
 pub enum Maker {
     /// The atom's action.
     Action {
-        command: String,
+        action: Action,
         env: Environment,
     },
     Agent(Box<HiredAgent>),
@@ -205,6 +205,22 @@ impl Maker {
             Self::Action { .. } => None,
             Self::Agent(hired) => hired.agent.price,
         }
+    }
+
+    /// Whether such an end of its command is said to be one that may pass.
+    pub(crate) fn may_pass(&self, outcome: &Outcome) -> bool {
+        let (exit, output) = match self {
+            Self::Action { action, .. } => match &action.transient {
+                Some(ends) => (&ends.exit, &ends.output),
+                None => return false,
+            },
+            Self::Agent(hired) => (&hired.agent.transient.exit, &hired.agent.transient.output),
+        };
+        let fits = |pattern: &String| {
+            regex::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(&outcome.excerpt))
+        };
+        let CommandEnd::Exit(code @ 1..) = outcome.how else { return false };
+        exit.contains(&code) || output.as_ref().is_some_and(fits)
     }
 
     /// Whether it is a model that is asked: it works in no directory.
@@ -313,8 +329,8 @@ pub async fn finish(
 ) -> Result<Option<Outcome>, AgentError> {
     let cwd = &attempt.context.cwd;
     let hired = match &attempt.context.maker {
-        Maker::Action { command, env } => {
-            let command = env.command_in(command, cwd);
+        Maker::Action { action, env } => {
+            let command = env.command_in(&action.run, cwd);
             return shell::made(&attempt, command, env, cancel).await;
         }
         Maker::Agent(hired) => hired,

@@ -37,6 +37,7 @@ pub mod rating;
 pub mod search;
 pub mod state;
 pub mod step;
+pub mod transient;
 pub mod trust;
 pub mod verdict;
 pub mod view;

@@ -152,9 +152,7 @@ fn read_atoms(plan: &mut PlanReading, graph: &mut Fields<'_, '_>) {
             let message = format!("`{}` cannot name an atom", member.key);
             graph.found.fault("bad-id", (&at, member.key_span), message, hint);
         }
-        if let Some(checks) = member.node.get("checks") {
-            check::patterns(checks, &doc::pointer_push(&at, "checks"), patterns);
-        }
+        check::patterns_of_atom(&member.node, &at, patterns);
         patterns.extend(check::schema(&member.node, &at));
         if let Some(atom) = Atom::read(&member.node, &at, graph.found) {
             let id = AtomId::new(member.key.as_str());
@@ -174,9 +172,11 @@ impl PlanReading {
             Some((description, run)) => (description.trim(), Some(run.trim())),
             None => (text.trim(), None),
         };
-        let action = run
-            .filter(|run| !run.is_empty())
-            .map(|run| Action { run: run.to_owned(), extra: Extra::default() });
+        let action = run.filter(|run| !run.is_empty()).map(|run| Action {
+            run: run.to_owned(),
+            transient: None,
+            extra: Extra::default(),
+        });
         let task = Task::new(Spec { action, ..Spec::default() });
         self.add_last(description, Body::Task(Box::new(task)));
     }

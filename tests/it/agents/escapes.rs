@@ -23,7 +23,7 @@ use serde_json::json;
 use methods::{METHODS, lacks};
 
 use crate::passed_over::{Lack, passed_over};
-use crate::world::{Ran, Running, World, long_nap, plan, processes, task, with};
+use crate::world::{Ran, Running, World, copy_program, long_nap, plan, processes, task, with};
 
 /// Tricks of a shell: `$E` is a program that says it is out and stays.
 const BY_SHELL: &[(&str, &str)] = &[
@@ -249,7 +249,7 @@ fn script(world: &World) -> String {
     let exe = std::env::current_exe().expect("this program");
     let first = bin.join("program");
     if fs::hard_link(&exe, &first).is_err() {
-        fs::copy(&exe, &first).expect("this program, again");
+        copy_program(&exe, &first);
     }
     for trick in tricks().chain(["vforked"]) {
         fs::hard_link(&first, bin.join(format!("{}{trick}", escapee::NAME))).expect("its name");

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::world::{Running, World, after, plan, task, with};
+use crate::world::{Running, World, after, copy_program, plan, task, with};
 
 /// Runs one shell action to its success and gives what it left in `out/seen`.
 fn seen(world: &World, command: &str, constraints: serde_json::Value) -> String {
@@ -146,7 +146,7 @@ fn the_persons_hooks_do_not_run() {
     {
         let path =
             world.program("hook", &format!("#!/bin/sh\ntouch {}\nexit 0\n", marker.display()));
-        std::fs::copy(path, hook.with_file_name(name)).unwrap();
+        copy_program(path, &hook.with_file_name(name));
     }
     world.align(&plan(&["test -f done"], json!({}), json!({"A1": task("touch done")})));
     world.run().expect(0);

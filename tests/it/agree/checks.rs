@@ -178,23 +178,6 @@ fn what_is_unknown_is_asked_again_so_often_and_then_counts_as_a_failure() {
     assert!(ran.stdout.contains("\"again\":\"test -f done"), "{}", ran.stdout);
 }
 
-#[test]
-fn a_quality_leaf_of_an_atom_is_refused_with_its_place_and_what_to_write_instead() {
-    let world = World::new();
-    let mut plan = plan(&["true"], json!({}), json!({"A1": task("true")}));
-    plan["work_graph"]["atoms"]["A1"]["checks"] = json!({"all": [{"quality": "readable"}]});
-    world
-        .try_align(&plan)
-        .expect(65)
-        .says("/work_graph/atoms/A1/checks/all/0/quality")
-        .says("a judge rates the whole result")
-        .says("write it into the base case");
-    world
-        .descent(&["validate", &world.plan(&plan)])
-        .expect(65)
-        .says("a judge rates the whole result");
-}
-
 /// A project with so many tests, and a plan that must not lose one.
 fn counting(tests: usize) -> (World, Value) {
     let world = World::new();

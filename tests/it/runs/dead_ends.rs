@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{Ran, World, plan, task};
+use crate::world::{Ran, World, copy_program, plan, task};
 
 const CHANGE: &str = "add a choice or change an atom in the state file, then descent run";
 const GUIDE: &str = "descent guide \"what it should know\" --for A";
@@ -113,7 +113,7 @@ fn what_is_mended_is_tried_again_by_the_next_run() {
     world.align(&plan(&["test -e done"], json!({}), json!({"A": task(&late)})));
     check(&world, &["descent why A", CHANGE, MEND]);
     let bin = world.program("late", "#!/bin/sh\ntouch done\n");
-    std::fs::copy(bin, &late).unwrap();
+    copy_program(bin, late.as_ref());
     world.run().expect(0);
 }
 

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, after, plan, task, wait_for};
+use crate::world::{World, after, copy_program, plan, task, wait_for};
 
 /// A project whose `setup` installs what its lock file says, into an ignored file.
 fn installing() -> World {
@@ -45,7 +45,7 @@ fn what_one_check_makes_is_not_there_for_the_verdict_that_completes_a_run() {
     let world = World::new();
     world.write("Makefile", "prog: prog.sh\n\t./prog.sh $(STRICT) >prog\n");
     let script = world.program("prog.sh", "#!/bin/sh\n[ \"$1\" != strict ]\n");
-    std::fs::copy(script, world.repo().join("prog.sh")).unwrap();
+    copy_program(script, &world.repo().join("prog.sh"));
     world.write(".gitignore", "prog\n");
     world.commit_all("two targets that feed one another");
     let checks = ["make STRICT=strict prog", "make prog"];

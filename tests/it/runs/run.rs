@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::world::{World, after, plan, task, with};
+use crate::world::{World, after, copy_program, plan, task, with};
 
 /// Counts its attempts outside, and fails all but the last with `ending`.
 fn fails_first(world: &World, times: u32, ending: &str, then: &str) -> Value {
@@ -148,6 +148,56 @@ fn a_transient_error_is_tried_again_after_a_while_below_the_same_attempt() {
 }
 
 #[test]
+fn a_tool_that_tells_of_the_network_is_tried_again_and_fails_by_its_surroundings() {
+    let world = World::new();
+    let atom = task("git ls-remote http://127.0.0.1:1/none && touch done");
+    world.align(&plan(&["test -f done"], json!({"max_transient": 1}), json!({"A1": atom})));
+    let ran = world.run().expect(5);
+    assert_eq!(ran.count("transient"), 1);
+    let failed = &ran.result()["failed"][0];
+    assert_eq!(failed["class"], "environmental", "{failed}");
+    assert!(failed["reason"].as_str().unwrap().starts_with("still transient"), "{failed}");
+}
+
+#[test]
+fn a_plan_names_ends_that_may_pass() {
+    for (first, transient, of) in [
+        ("exit 28", json!({"exit": [27, 28]}), None),
+        ("echo Slow down; exit 1", json!({"output": "(?i)slow"}), None),
+        ("exit 9", json!({"exit": 28}), Some("a list")),
+        ("exit 9", json!({"exit": [0]}), Some("from 1 to 255")),
+        ("exit 9", json!({"output": "("}), Some("not a regular expression")),
+    ] {
+        let world = World::new();
+        let mut atom = fails_first(&world, 1, first, "touch done");
+        atom["action"]["transient"] = transient;
+        let plan = plan(&["test -f done"], json!({"max_attempts": 1}), json!({"A1": atom}));
+        if let Some(fault) = of {
+            world.write("p.json", &plan.to_string());
+            world.descent(&["validate", "p.json"]).expect(65).says(fault);
+            continue;
+        }
+        world.align(&plan);
+        let ran = world.run().expect(0);
+        assert_eq!((ran.count("transient"), ran.count("attempt_failed")), (1, 0), "{first}");
+        assert_eq!(ran.result()["spent"]["attempts"], 1, "{first}");
+    }
+}
+
+#[test]
+fn a_shell_worker_names_ends_that_may_pass() {
+    let world = World::new();
+    let tries = world.out("tries").display().to_string();
+    let run = format!("echo x >> {tries}; [ $(wc -l < {tries}) -gt 1 ] || exit 9; touch done");
+    let config =
+        format!("[agents.w]\nrun = '{run}'\ntransient = {{exit = [9]}}\n[roles]\nworker = \"w\"\n");
+    world.write("descent.toml", &config);
+    let atoms = json!({"A1": {"kind": "task", "description": "make it"}});
+    world.align(&plan(&["test -f done"], json!({"max_attempts": 1}), atoms));
+    assert_eq!(world.run().expect(0).count("transient"), 1);
+}
+
+#[test]
 fn transient_errors_have_a_limit_and_are_environmental_beyond_it() {
     let world = World::new();
     let atom = fails_first(&world, 9, "exit 75", "touch done");
@@ -209,7 +259,7 @@ fn logical_failures_stay_and_environmental_ones_are_tried_again_by_the_next_run(
     let command = format!("{} && touch done", there.display());
     world.align(&plan(&["test -f done"], json!({}), json!({"A1": task(&command)})));
     world.run().expect(5);
-    std::fs::copy("/bin/true", &there).unwrap();
+    copy_program("/bin/true", &there);
     let again = world.run().expect(0);
     assert_eq!(again.count("attempt_started"), 1);
 }

@@ -30,7 +30,7 @@ fn the_work_that_was_shown_is_the_work_that_is_taken() {
     let world = agreed(None);
     world.run().expect(6).shows("a person must confirm the rest");
     world.descent(&["status"]).expect(0).shows("waits").shows("descent diff A");
-    world.descent(&["why", "A"]).expect(0).shows("A.1 waits for a person's word");
+    world.descent(&["why", "A"]).expect(0).shows("A.1 waits for a person or a judge");
     world.descent(&["diff", "A"]).expect(0).shows("+nice");
     world.descent(&["validate"]).expect(0);
     world.descent(&["clean"]).expect(0);

@@ -95,6 +95,12 @@ impl Ran {
     }
 }
 
+/// Copies a program by a process of its own: no other test's child holds the copy open for writing when it is started.
+pub fn copy_program(from: impl AsRef<Path>, to: &Path) {
+    let mut copy = Command::new("cp");
+    assert!(copy.arg(from.as_ref()).arg(to).status().unwrap().success());
+}
+
 /// The program at work beside the test.
 pub struct Running {
     child: Child,

@@ -82,6 +82,8 @@ pub(super) async fn made(
         stdout: stdout.map(|stdout| printed(stdout, attempt.only_answers())),
         ..outcome(how, ended.as_ref())
     };
+    let may_pass = attempt.context.maker.may_pass(&outcome);
+    let outcome = Outcome { may_pass, ..outcome };
     Ok(Some(completed(outcome, attempt, ended.as_ref().map(|ended| &ended.output))))
 }
 

@@ -7,7 +7,7 @@ use super::*;
 use descent_core::{
     event::{AgentEnd, Clarity},
     id::{AtomId, AttemptId, Digest, Epoch},
-    state::{Extra, Role, SideEffect},
+    state::{Action, Extra, Role, SideEffect},
 };
 use descent_process::{self as process, JobRecord};
 use std::{fs, os::unix::fs::PermissionsExt};
@@ -51,7 +51,11 @@ impl World {
             context: JobContext {
                 intent: &self.intent,
                 maker: Maker::Action {
-                    command: command.into(),
+                    action: Action {
+                        run: command.into(),
+                        transient: None,
+                        extra: Default::default(),
+                    },
                     env: vec![("PATH".into(), std::env::var_os("PATH").unwrap())].into(),
                 },
                 cwd: self.dir.path().join("work"),

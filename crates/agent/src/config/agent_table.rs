@@ -31,6 +31,8 @@ pub struct ResolvedAgent {
     pub set: Vec<(String, String)>,
     pub limits: AgentLimits,
     pub price: Option<Price>,
+    /// Ends of its command that may pass, beside exit 75.
+    pub transient: CommandEnds,
     pub preset: Option<&'static Preset>,
 }
 
@@ -49,6 +51,7 @@ impl ResolvedAgent {
             set: set.collect(),
             limits: AgentLimits { first_event: FIRST_EVENT, idle: IDLE },
             price: None,
+            transient: CommandEnds::default(),
             preset,
         }
     }
@@ -104,6 +107,13 @@ impl ResolvedAgent {
             }
         }
     }
+}
+
+/// Ends of a command: exit codes, and a regular expression of its output.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CommandEnds {
+    pub exit: Vec<i32>,
+    pub output: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

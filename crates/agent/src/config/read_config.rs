@@ -136,6 +136,15 @@ struct AgentText {
     first_event: Placed<Duration>,
     idle: Placed<Duration>,
     price: Option<PriceText>,
+    transient: Option<Spanned<TransientText>>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, expecting = "a table")]
+struct TransientText {
+    #[serde(default)]
+    exit: Vec<NonZeroU8>,
+    output: Option<Read<OutputPattern>>,
 }
 
 #[derive(Deserialize)]
@@ -221,6 +230,11 @@ impl AgentText {
             agent.limits.idle = *idle;
         }
         agent.price = self.price.as_ref().map(PriceText::price);
+        if let Some(text) = &self.transient {
+            let text = text.as_ref();
+            agent.transient.exit = text.exit.iter().map(|code| i32::from(code.get())).collect();
+            agent.transient.output = text.output.as_ref().map(|pattern| pattern.0.0.clone());
+        }
         Ok(agent)
     }
 
@@ -260,6 +274,7 @@ impl AgentText {
             "an agent that prints events, not with `run`",
             "take it out; `attempt_timeout` limits a command",
         );
+        let command = ("`run` alone", "take it out; what an agent says of a limit is known");
         let rules = [
             ("args", span(&self.args), !is_model && !is_shell, program),
             ("env", span(&self.env), !is_model, variables),
@@ -271,6 +286,7 @@ impl AgentText {
             ("max_answer", span(&self.max_answer), is_model, model),
             ("effort", span(&self.effort), is_model, model),
             ("modes", span(&self.modes), is_acp, protocol),
+            ("transient", self.transient.as_ref().map(Spanned::span), is_shell, command),
             ("first_event", span(&self.first_event), !is_shell, events),
             ("idle", span(&self.idle), !is_shell, events),
         ];
@@ -336,6 +352,21 @@ impl SettingValue for ShellCommand {
         ensure(!text.trim().is_empty(), || "the command is empty".to_owned())?;
         fits("the command", &text)?;
         Ok(Self(text))
+    }
+}
+
+/// A regular expression that an output is compared with.
+struct OutputPattern(String);
+
+impl SettingValue for OutputPattern {
+    type Text = String;
+
+    fn of(text: String) -> Result<Self, String> {
+        fits("the expression", &text)?;
+        match regex::Regex::new(&text) {
+            Ok(_) => Ok(Self(text)),
+            Err(_) => Err("it is no regular expression".to_owned()),
+        }
     }
 }
 

@@ -271,6 +271,7 @@ fn a_setting_that_an_agent_has_no_use_for_is_refused_where_it_stands() {
         ("run = \"x\"\nmodes = {read = \"r\"}\n", ":3:9: `modes` goes with"),
         ("run = \"x\"\nidle = \"5m\"\n", ":3:8: `idle` goes with"),
         ("run = \"x\"\nfirst_event = \"5m\"\n", ":3:15: `first_event` goes with"),
+        ("preset = \"claude\"\ntransient = {exit = [28]}\n", ":3:13: `transient` goes with `run`"),
     ] {
         let (found, hint) = fault(&format!("[agents.a]\n{text}"));
         assert!(found.starts_with(message), "{text}\n{found}");

@@ -199,7 +199,7 @@ fn two_plans_differ_by_their_tasks_whatever_their_ids() {
     let mut other = one.clone();
     let task = other.task_mut().expect("a task");
     Arc::make_mut(&mut task.spec).action =
-        Some(Action { run: "make other".into(), extra: Extra::default() });
+        Some(Action { run: "make other".into(), transient: None, extra: Extra::default() });
     let mut third = other.clone();
     third.description = "a third".into();
     assert_eq!(of_plans(&[one], &[one]), "");

@@ -128,6 +128,7 @@ mod tests {
     fn outcome(how: CommandEnd, made: Option<Product>) -> Outcome {
         Outcome {
             how,
+            may_pass: true,
             duration_ms: 12,
             excerpt: "a \"line\"\n\u{1}".into(),
             whole: Some(SideFile::of(b"a \"line\" and more")),

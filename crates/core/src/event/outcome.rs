@@ -53,6 +53,8 @@ record! {
         filled tried: Vec<ToolCall>,
         /// How its agent ended, where its protocol tells
         optional agent_end: AgentEnd,
+        /// Its task, or its agent, says that such an end may pass
+        filled may_pass: bool,
         /// Its agent can go on in its session
         filled goes_on: bool,
     }

@@ -256,7 +256,7 @@ pub(super) fn closing_atom(asked: FragmentRequest<'_>) -> Option<Atom> {
     let was = asked.state.atom(asked.plan)?.plan()?.placed.was.as_ref()?;
     let checks = was.task()?.spec.checks.clone()?;
     let spec = Spec {
-        action: Some(Action { run: "true".into(), extra: Extra::default() }),
+        action: Some(Action { run: "true".into(), transient: None, extra: Extra::default() }),
         checks: Some(checks),
         ..Spec::default()
     };

@@ -14,6 +14,7 @@ use super::{
     Binding, Check, FreeValue, RetryFrom,
     answer_records::CostEstimate,
     fields::{DurationText, Extra, Fields, Writer},
+    rule::Form,
     table::{Part, record, words},
 };
 use crate::doc::prelude::*;
@@ -156,8 +157,22 @@ record! {
     pub struct Action {
         /// A shell command
         required(Fields::command) run: String,
+        /// Ends that may pass, beside exit 75: it is tried again, and no attempt is used up
+        optional transient: TransientEnd,
     }
     hint ends::form_of_action;
+}
+
+record! {
+    /// Ends of a command that may pass: one of the codes, or an output that fits
+    #[derive(PartialEq)]
+    pub struct TransientEnd {
+        /// Exit codes from 1 to 255
+        filled(ends::exit_codes) exit: Vec<i32> {Form::List(Box::new(Form::Whole(1, 255)))},
+        /// A regular expression that its output matches
+        optional output: String,
+    }
+    with Default;
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -6,7 +6,7 @@ mod number;
 mod quality;
 
 pub use number::{BASELINE, NumberRule, number_node, number_of};
-pub use number::{Pattern, PatternKind, patterns, schema, schemas};
+pub use number::{Pattern, PatternKind, patterns, patterns_of_atom, schema, schemas};
 pub use quality::{CRITERIA_MAX, Criterion, LEVEL_MAX, QualityLeaf, Thousandths};
 
 use super::{

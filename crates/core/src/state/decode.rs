@@ -430,10 +430,8 @@ fn collect_patterns(root: &Node, into: &mut Vec<Pattern>) {
     }
     let atoms = root.get("work_graph").and_then(|node| node.get("atoms"));
     for member in atoms.and_then(Node::as_object).unwrap_or_default() {
-        if let Some(node) = member.node.get("checks") {
-            let pointer = doc::pointer_push("/work_graph/atoms", &member.key) + "/checks";
-            check::patterns(node, &pointer, into);
-        }
+        let pointer = doc::pointer_push("/work_graph/atoms", &member.key);
+        check::patterns_of_atom(&member.node, &pointer, into);
     }
 }
 

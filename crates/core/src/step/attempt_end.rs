@@ -25,6 +25,7 @@ use crate::{
         limits::INTERRUPTIONS_MAX,
         record::{AskedEntry, InDoubtEntry},
     },
+    transient,
     verdict::CommandEnd,
     world::AttemptProgress,
 };
@@ -34,7 +35,9 @@ pub(super) fn by_exit(transaction: &mut Transaction, intent: &Intent, outcome: &
     match outcome.how {
         // The attempt did not end by itself, so nobody knows whether its effect outside happened.
         _ if outcome.how.is_cut_off() && intent.effect.is_once_only() => lost(transaction, intent),
-        CommandEnd::Exit(75) => passing(transaction, intent, outcome),
+        CommandEnd::Exit(code) if may_pass(transaction, intent, outcome, code) => {
+            passing(transaction, intent, outcome);
+        }
         CommandEnd::Exit(_)
         | CommandEnd::Signal(_)
         | CommandEnd::TimedOut
@@ -44,6 +47,15 @@ pub(super) fn by_exit(transaction: &mut Transaction, intent: &Intent, outcome: &
             failed(transaction, intent, by_outcome(outcome, class));
         }
     }
+}
+
+/// Whether the end of a command may pass: it says so itself, or is of a tool that is known. An effect outside that may
+/// happen once only is not tried again by a guess.
+fn may_pass(transaction: &Transaction, intent: &Intent, outcome: &Outcome, code: i32) -> bool {
+    let action = transaction.task_of(&intent.atom).and_then(|task| task.spec.action.as_ref());
+    let by_tool = |run: &str| transient::may_pass(run, code, &outcome.excerpt);
+    let is_known = || outcome.may_pass || action.is_some_and(|action| by_tool(&action.run));
+    code == 75 || !intent.effect.is_once_only() && is_known()
 }
 
 pub(super) fn by_outcome(outcome: &Outcome, class: FailureClass) -> Failure {

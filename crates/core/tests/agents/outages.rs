@@ -156,3 +156,16 @@ fn a_prompt_that_is_too_long_is_not_tried_again_and_one_that_grew_too_long_costs
         assert_eq!((run.attempts("A"), !run.flying().is_empty()), (1, attempts_left));
     }
 }
+
+#[test]
+fn an_end_that_may_pass_is_tried_again_unless_its_effect_may_happen_once_only() {
+    for (effect, transient) in [("tree", 1), ("external", 0)] {
+        let atom =
+            task(json!({"effect": effect, "action": {"run": "curl -d x https://example.org"}}));
+        let mut run = Loop::new(&json!({"max_attempts": 2}), &json!({"A": atom}));
+        let intent = run.flying()[0].clone();
+        run.end(&intent, Outcome::ended(CommandEnd::Exit(28), 1));
+        assert_eq!(run.world.state.run.spent.transient, transient, "{effect}");
+        assert_eq!(run.attempts("A"), 1 - u32::try_from(transient).expect("few"), "{effect}");
+    }
+}

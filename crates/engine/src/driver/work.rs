@@ -18,7 +18,7 @@ use descent_core::{
     event::{Input, Merge, Product},
     id::{CommitId, UnixMillis},
     measure,
-    state::{Intent, ResultCommit, Role, State, Usage},
+    state::{Action, Intent, ResultCommit, Role, State, Usage},
     world::{Session, World, earlier},
 };
 use descent_minds::prompt::{
@@ -193,7 +193,7 @@ struct Attempting {
     intent: Intent,
     slot: usize,
     /// The atom's action, if it has one.
-    action: Option<String>,
+    action: Option<Action>,
     /// A planner: it gets the remaining budget, and changes nothing.
     is_plan: bool,
 }
@@ -209,7 +209,7 @@ impl Attempting {
         let atom = world.state.atoms.get(&intent.atom);
         let action = action_of(&world.state, &intent);
         Self {
-            action: action.map(|action| action.run.clone()),
+            action: action.cloned(),
             is_plan: atom.is_some_and(|atom| atom.plan().is_some()),
             executor,
             cancel,
@@ -261,7 +261,7 @@ impl Attempting {
     fn maker(&self) -> Result<Maker, Failure> {
         let RealExecutor { environment, agents, .. } = &self.executor;
         if let Some(action) = &self.action {
-            return Ok(Maker::Action { command: action.clone(), env: environment.clone() });
+            return Ok(Maker::Action { action: action.clone(), env: environment.clone() });
         }
         agents.maker(&self.intent, self.is_plan, environment, self.slot)
     }

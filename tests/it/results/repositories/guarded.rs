@@ -1,6 +1,7 @@
 //! Dangers in a repository's settings: nothing is started, asked or reached but filters, which are the person's.
 
 use super::*;
+use crate::world::copy_program;
 
 /// A program that writes its name down, and what it was fed.
 fn trap(world: &World) -> String {
@@ -18,7 +19,7 @@ fn no_hook_and_no_program_of_the_settings_runs() {
     fs::create_dir_all(&hooks).unwrap();
     for name in names.split_whitespace() {
         let _ = fs::remove_file(hooks.join(name));
-        fs::copy(&trap, hooks.join(name)).unwrap();
+        copy_program(&trap, &hooks.join(name));
     }
     let command = format!("!{trap}");
     let settings = [

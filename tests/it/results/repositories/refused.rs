@@ -3,7 +3,10 @@
 use std::{fs, os::unix::process::CommandExt, process::Command};
 
 use super::*;
-use crate::{passed_over::is_root, world::Running};
+use crate::{
+    passed_over::is_root,
+    world::{Running, copy_program},
+};
 
 /// The id of no account.
 const NOBODY: u32 = 65_534;
@@ -24,7 +27,7 @@ fn by_an_ordinary_user(world: &World, args: &[&str]) -> Command {
     if rustix::process::geteuid().is_root() {
         // Nobody else may look into the directory in which the tests were built.
         let program = world.root().join("bin/descent");
-        fs::copy(env!("CARGO_BIN_EXE_descent"), &program).unwrap();
+        copy_program(env!("CARGO_BIN_EXE_descent"), &program);
         let mut give = Command::new("chown");
         give.args(["-R", &format!("{NOBODY}:{NOBODY}")]);
         assert!(give.arg(world.root()).status().unwrap().success());

@@ -257,6 +257,21 @@ pub(super) fn form_of_action(node: &Node) -> Option<String> {
     node.as_str().map(|_| "write `action: {run: …}`".to_owned())
 }
 
+/// Exit codes of a command that failed.
+pub(super) fn exit_codes(fields: &mut Fields<'_, '_>, key: &'static str) -> Option<Vec<i32>> {
+    let mut codes = Vec::new();
+    for (at, node) in fields.list(key) {
+        match node.numeral().and_then(|text| text.parse().ok()) {
+            Some(code) if (1..=255).contains(&code) => codes.push(code),
+            _ => {
+                let message = "an exit code is a whole number from 1 to 255".to_owned();
+                fields.found.fault("bad-count", (&at, node.span), message, None);
+            }
+        }
+    }
+    Some(codes)
+}
+
 /// How much a person may say to an atom.
 pub const GUIDANCE_MAX: usize = 20;
 pub const GUIDANCE_CHARS_MAX: usize = 4_000;

@@ -205,6 +205,21 @@ pub fn schemas(root: &Node) -> Vec<Pattern> {
     members.filter_map(of).collect()
 }
 
+/// Collects the patterns of an atom at `pointer`: of its checks, and of its action.
+pub fn patterns_of_atom(atom: &Node, pointer: &str, into: &mut Vec<Pattern>) {
+    if let Some(checks) = atom.get("checks") {
+        patterns(checks, &doc::pointer_push(pointer, "checks"), into);
+    }
+    let transient = atom.get("action").and_then(|action| action.get("transient"));
+    if let Some(node) = transient.and_then(|node| node.get("output"))
+        && let Some(text) = node.as_str()
+    {
+        let pointer = format!("{pointer}/action/transient/output");
+        let (span, text, kind) = (node.span, text.to_owned(), PatternKind::Regex);
+        into.push(Pattern { pointer, span, text, kind });
+    }
+}
+
 /// Collects the patterns under `node`, read as a check at `pointer`.
 pub fn patterns(node: &Node, pointer: &str, into: &mut Vec<Pattern>) {
     if super::LEAF_KEYS.iter().all(|key| node.get(key).is_none()) {
