@@ -1,4 +1,4 @@
-"""A trial of one agent as descent's worker: it solves an atom, is stopped in mid-tool, and goes on after kill -9."""
+"""Trials of one agent as descent's worker: solved, stopped in mid-tool, killed, corrected in its session, asking a person."""
 import json
 import os
 import shutil
@@ -23,9 +23,8 @@ class Bench:
         os.makedirs(self.work)
         self.nap = "7300.%d%06d" % (os.getpid(), time.monotonic_ns() % 1000000)
 
-    def model(self, command, port="0"):
-        flags = ("--command", command, "--log", self.log, "--port", port)
-        return Model(*flags)
+    def model(self, command, port="0", *flags):
+        return Model("--command", command, "--log", self.log, "--port", port, *flags)
 
     def configure(self, url):
         variables, args = AGENTS[self.name](self.home, url)
@@ -41,19 +40,23 @@ class Bench:
         with open(self.work + "/descent.toml", "w") as file:
             file.write("\n".join(lines) + "\n")
 
-    def align(self):
+    def align(self, *plan, check="test -f proof.txt"):
         git = ["git", "-c", "user.name=t", "-c", "user.email=t@example.com"]
         for command in (["init", "-q"], ["commit", "-qm", "start", "--allow-empty"]):
             subprocess.run(git + command, cwd=self.work, env=self.env, check=True)
-        agreed = ["align", "proof.txt is there", "--why", "it is tried", "--check", "test -f proof.txt"]
-        self.descent(*agreed, "--step", "Make proof.txt", "-y", "-q")
+        agreed = ["proof.txt is there", "--why", "it is tried", "--check", check, "--step", "Make proof.txt"]
+        self.descent("align", *(plan or agreed), "-y", "-q")
 
-    def descent(self, *words):
+    def descent(self, *words, code=0):
         command = [os.environ["AGENTS_DESCENT"], *words]
         done = subprocess.run(command, cwd=self.work, env=self.env, capture_output=True, text=True, timeout=WAIT)
-        if done.returncode != 0:
+        if done.returncode != code:
             raise AssertionError("descent %s: exit %d\n%s%s" % (words[0], done.returncode, done.stdout, done.stderr))
         return done.stdout
+
+    def attempts(self):
+        with open(self.work + "/.descent/state.json") as file:
+            return json.load(file)["run"]["spent"]["attempts"]
 
     def run(self):
         command = [os.environ["AGENTS_DESCENT"], "run"]
@@ -86,12 +89,15 @@ class Bench:
                 raise AssertionError("the tool did not start\n" + loop.communicate()[0])
             time.sleep(0.05)
 
-    def close(self):
-        for pid, _ in self.processes(self.home) + self.tools():
+    def end(self, processes):
+        for pid, _ in processes:
             try:
                 os.kill(pid, signal.SIGKILL)
             except OSError:
                 pass
+
+    def close(self):
+        self.end(self.processes(self.home) + self.tools())
         shutil.rmtree(self.root, ignore_errors=True)
 
 
@@ -154,6 +160,70 @@ def goes_on(bench):
         model.close()
 
 
+# A first turn that breaks the check, and a second that does not.
+IN_TWO_TURNS = "if grep -q half proof.txt; then echo made > proof.txt; else echo half > proof.txt; fi"
+
+
+def is_corrected(bench):
+    """Killed while the check of the first turn runs."""
+    model = bench.model(IN_TWO_TURNS)
+    try:
+        bench.configure(model.url)
+        bench.align(check="grep -q made proof.txt || { test -e proof.txt && sleep %s; false; }" % bench.nap)
+        loop = bench.run()
+        bench.wait_for_tool(loop)
+        loop.kill()
+        loop.wait()
+        loop.stdout.close()
+        loop = bench.run()
+        while loop.poll() is None:
+            # A check that fails is measured twice.
+            bench.end(bench.tools())
+            time.sleep(0.1)
+        said, _ = loop.communicate(timeout=WAIT)
+        assert loop.returncode == 0, said
+        why = bench.descent("why", "S1")
+        assert "turn 1 of 2" in why, why
+        assert bench.attempts() == 1, "%d attempts" % bench.attempts()
+        return "corrected in its session, after a kill between two turns"
+    finally:
+        model.close()
+
+
+QUESTION = {"success": False, "summary": "which colour?", "clarity": "BLOCKED", "question": "Which colour is meant?"}
+TASKS = ["S1", "S2", "S3"]
+
+
+def asks(bench):
+    """Three questions at once, each answered in words that reach its own agent."""
+    goal = {"goal": "proof.txt is there", "background_intent": "it is tried", "base_case": {"command": "test -f proof.txt"}}
+    plan = bench.root + "/plan.json"
+    with open(plan, "w") as file:
+        json.dump({"objective": goal, "work_graph": {"atoms": {task: {"description": "Make proof.txt"} for task in TASKS}}}, file)
+    model = bench.model("ls", "0", "--answer", json.dumps(QUESTION))
+    try:
+        bench.configure(model.url)
+        bench.align("--plan", plan)
+        bench.descent("run", "--set", "max_parallel_agents=3", code=6)
+    finally:
+        model.close()
+    asked = json.loads(bench.descent("status", "--json"))["questions"]
+    assert len(asked) == len(TASKS), asked
+    for task in TASKS:
+        bench.descent("guide", "the colour of " + task, "--for", task)
+    seen = count(bench.log)
+    model = bench.model("echo made > proof.txt", model.url.rsplit(":", 1)[1])
+    try:
+        bench.descent("run")
+    finally:
+        model.close()
+    with open(bench.log) as file:
+        told = "".join(list(file)[seen:])
+    for task in TASKS:
+        assert "the colour of " + task in told, "the answer to %s did not arrive" % task
+    return "three questions answered, in the next prompts"
+
+
 def count(log):
     with open(log) as file:
         return sum(1 for _ in file)
@@ -165,7 +235,7 @@ def is_continued(bench, seen):
         return any(bench.nap in line for line in list(file)[seen:])
 
 
-CASES = (solves, is_stopped, goes_on)
+CASES = (solves, is_stopped, goes_on, is_corrected, asks)
 
 
 def trial(name):
