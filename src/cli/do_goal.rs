@@ -1,6 +1,6 @@
 //! `descent do`: the whole way from a sentence to a result in the person's files. It agrees, runs, shows and applies.
 //!
-//! Invariant: it asks twice at most, and each stage leaves what its own command leaves; the same command goes on.
+//! Invariant: it asks before it begins and before it applies, and each stage leaves what its own command leaves; the same command goes on.
 
 use clap::Args;
 use descent_core::state::{RunStatus, State, Workspace};
@@ -18,7 +18,7 @@ use super::{
 };
 use descent_workspace as workspace;
 
-pub(super) const ABOUT: &str = "The whole way from a sentence to a result: agree on a goal, run, look at the result, apply it.\n\nAn agent of descent.toml proposes checks and work. It asks twice: before it begins, and before it changes your files. Ctrl-C leaves everything as a stop does, and the same command goes on.";
+pub(super) const ABOUT: &str = "The whole way from a sentence to a result: agree on a goal, run, look at the result, apply it.\n\nAn agent of descent.toml proposes checks and work. It asks twice: before it begins, and before it changes your files. Where the checks need what git does not keep, it asks how to get it. Ctrl-C leaves everything as a stop does, and the same command goes on.";
 
 #[derive(Debug, Args)]
 pub struct DoArgs {
@@ -94,7 +94,7 @@ fn stage(context: &Context, flags: &AlignArgs) -> Result<ErrandStage, Failure> {
     let may_ask = context.may_ask && !context.out.json;
     if is_same || may_ask {
         context.out.say(&format!(
-            "a run stands here, {}: {}",
+            "there is a run here, {}: {}",
             state.run.status.word(),
             goal(state)
         ));

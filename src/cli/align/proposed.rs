@@ -41,12 +41,7 @@ use descent_engine::{
     },
     plan_file::{Notation, PlanFile},
 };
-use descent_system::{
-    clock,
-    failure::{Failure, quoted},
-    files, phrase,
-    signal::Signal,
-};
+use descent_system::{clock, failure::Failure, files, phrase, signal::Signal};
 use descent_workspace::cache_dir;
 
 /// A person's decision about a draft.
@@ -227,7 +222,7 @@ pub(super) fn refused(flags: &AlignArgs, state: &State) -> Failure {
         && let Ok(copy) = copy(state)
     {
         refusal.details.push(format!("the proposal is kept in {}", copy.path.display()));
-        refusal.hint = format!("go on from there: descent align -f {}", quoted(&copy.path));
+        refusal.hint = questions::from_there(flags, &copy.path);
     }
     refusal
 }

@@ -144,9 +144,14 @@ pub(super) fn left_with(flags: &AlignArgs) -> Failure {
     if let Some(PlanText { file, from: PlanOrigin::Edited }) = &flags.text {
         let path = &file.name;
         left.details.push(format!("what you typed is kept in {}", path.display()));
-        left.hint = format!("go on from there: descent align -f {}", quoted(path));
+        left.hint = from_there(flags, path);
     }
     left
+}
+
+/// The hint that a kept text can be taken up.
+pub(super) fn from_there(flags: &AlignArgs, kept: &Path) -> String {
+    format!("go on from there: {} -f {}", command(flags), quoted(kept))
 }
 
 /// The answer to a question; the end of the input means leaving.

@@ -148,9 +148,7 @@ fn apply_flags(plan: &mut PlanReading, flags: &AlignArgs) -> Result<(), Failure>
         }
     }
     flags.step.iter().for_each(|step| plan.add_step(step));
-    if flags.plan.is_none() {
-        plan.judge_last_step();
-    }
+    plan.judge_last_step();
     if let Some(agent) = planner(flags)? {
         plan.add_planning(agent);
     }

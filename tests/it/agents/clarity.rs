@@ -30,6 +30,7 @@ echo '{\"summary\": \"looked\", \"clarity\": \"CLARITY\"}' > \"$DESCENT_RESULT\"
     let atoms = json!({
         "A1": by_worker(json!({"checks": checks})),
         "A2": by_worker(json!({"depends_on": ["A1"]})),
+        "A3": task("true"),
     });
     world.align(&plan(&["test -f done"], json!({"max_attempts": attempts}), atoms));
     world

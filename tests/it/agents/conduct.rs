@@ -277,7 +277,9 @@ fn an_agent_that_says_that_it_failed_is_believed_where_no_check_can_tell() {
             let members = atom.as_object_mut().unwrap();
             members.retain(|_, value| !value.is_null());
             let limits = json!({"max_attempts": 1});
-            world.align(&plan(&["test -f done"], limits, json!({"A1": atom})));
+            // Not the one last task: it would be judged by the base case.
+            let atoms = json!({"A1": atom, "B1": task("true")});
+            world.align(&plan(&["test -f done"], limits, atoms));
             let ran = world.run();
             failed_with(&world, ran, "logical", "the port is taken");
         }

@@ -74,7 +74,7 @@ fn an_interrupt_at_each_stage_leaves_what_the_same_command_goes_on_from() {
     assert_eq!(world.state()["run"]["status"], "stopped");
     std::fs::remove_file(world.out("slow")).unwrap();
     let mut at = Terminal::start(&world, &SENTENCE);
-    at.sees("a run stands here, stopped").sees("[y/d/N] ").interrupt();
+    at.sees("there is a run here, stopped").sees("[y/d/N] ").interrupt();
     at.ends();
     assert_eq!(world.state()["run"]["status"], "completed");
     assert!(!world.repo().join("log").exists());
@@ -113,9 +113,9 @@ fn an_unfinished_run_is_gone_on_with_after_a_yes_alone() {
     world.align(&json!({"objective": {"goal": "a file", "background_intent": "w",
         "base_case": {"command": "test -e one"}},
         "work_graph": {"atoms": {"A1": {"action": {"run": "touch one"}}}}}));
-    world.descent(&SENTENCE).expect(2).says("a run stands here, aligned");
+    world.descent(&SENTENCE).expect(2).says("there is a run here, aligned");
     let mut at = Terminal::start(&world, &SENTENCE);
-    at.sees("a run stands here, aligned: a file").sees("[y/N] ").types("n");
+    at.sees("there is a run here, aligned: a file").sees("[y/N] ").types("n");
     assert_eq!(at.ends().code(), Some(2));
     let mut at = Terminal::start(&world, &SENTENCE);
     at.sees("[y/N] ").types("y").sees("completed").sees("[y/d/N] ").types("n");

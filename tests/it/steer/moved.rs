@@ -1,4 +1,4 @@
-//! The person's tree moves on while a run stands here: `run` says so, and a redirect takes it in.
+//! The person's tree moves on while there is a run: `run` says so, and a redirect takes it in.
 
 use serde_json::{Value, json};
 

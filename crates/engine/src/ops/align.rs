@@ -173,7 +173,7 @@ pub fn refuse_unfinished(existing: Option<&LoadedState>, force: bool) -> Result<
     if force || is_finished {
         return Ok(());
     }
-    let message = format!("a run stands here, {}", loaded.state.run.status.word());
+    let message = format!("there is a run here, {}", loaded.state.run.status.word());
     let hint = "descent run goes on with it, descent align -f PLAN takes in an edited plan; align --force archives it and begins anew";
     Err(Failure::new("E-USAGE", exit::USAGE, message, hint))
 }
