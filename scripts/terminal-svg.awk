@@ -38,7 +38,7 @@ END {
         }
     }
     printf "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" width=\"%d\" height=\"%d\" role=\"img\">\n", width, height, width, height
-    print "<title>A terminal: descent aligns a plan for a small crate, runs it, and applies the result</title>"
+    print "<title>A terminal: descent do, from a sentence to the result in the files</title>"
     print "<style>\ntext{font:14px ui-monospace,SFMono-Regular,Menlo,Consolas,'DejaVu Sans Mono',monospace;fill:#d0d7de;white-space:pre}"
     for (span in keys) printf "%s", keys[span]
     print "@media (prefers-reduced-motion:reduce){text{animation:none!important}}\n</style>"
