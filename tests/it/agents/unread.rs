@@ -7,11 +7,14 @@ use std::{collections::BTreeSet, fs};
 use serde_json::{Value, json};
 
 use super::workers::by_worker;
-use crate::world::{World, plan, with};
+use crate::{
+    support::agents,
+    world::{World, plan, with},
+};
 
 const WELL: &str = r#"{"success": true, "summary": "it is done"}"#;
 
-/// An answer, and in which ways its result is unclear: `c` claude, `t` text, `s` a shell command.
+/// An answer, and in which ways its result is unclear: `c` claude, codex and ACP, `t` text, `s` a shell command.
 struct Case {
     name: &'static str,
     text: &'static str,
@@ -73,6 +76,24 @@ fn events(case: &Case) -> String {
     )
 }
 
+/// The events of one turn of codex, which has no word for a refusal and none for a turn that was cut.
+fn codex_events(case: &Case) -> String {
+    let text = json!(case.text);
+    format!(
+        r#"{{"type":"thread.started","thread_id":"t"}}
+{{"type":"turn.started"}}
+{{"type":"item.completed","item":{{"id":"i","type":"agent_message","text":{text}}}}}
+{{"type":"turn.completed","usage":{{"input_tokens":1,"cached_input_tokens":0,"output_tokens":1}}}}
+"#
+    )
+}
+
+/// The end of a script that is an agent over ACP.
+const OVER_ACP: &str = "FIXTURE_ANSWER=$(cat ANSWERS/$case)
+export FIXTURE_ANSWER=\"${FIXTURE_ANSWER:- }\"
+case $case in refusal) exec ACP refuses;; cut) exec ACP out-of-turns;; *) exec ACP works;; esac
+";
+
 /// Makes the file of its atom, or another one, and says what its case is.
 const WORK: &str = "#!/bin/sh
 set -e
@@ -86,6 +107,10 @@ fn agent(world: &World, way: char) -> String {
     let answers = world.out("answers").display().to_string();
     let says = match way {
         'c' => format!("while read -r _; do cat {answers}/$case.events; done"),
+        'x' => format!("cat > /dev/null; cat {answers}/$case.codex"),
+        'a' => OVER_ACP
+            .replace("ANSWERS", &answers)
+            .replace("ACP", &agents::acp().display().to_string()),
         't' => format!("cat > /dev/null; cat {answers}/$case"),
         _ => format!(
             "case $case in file) ;; nothing) ;; *) cp {answers}/$case \"$DESCENT_RESULT\";; esac"
@@ -98,6 +123,10 @@ fn agent(world: &World, way: char) -> String {
         'c' => format!(
             "headless = {{events = \"claude-stream-json\", argv = {argv}, resume = [\"{{session}}\"]}}"
         ),
+        'x' => format!(
+            "headless = {{events = \"codex-exec-json\", argv = {argv}, resume = [\"{{session}}\"]}}"
+        ),
+        'a' => format!("acp = {argv}"),
         't' => format!("headless = {{events = \"text\", argv = {argv}}}"),
         _ => format!("run = \"{}\"", path.display()),
     };
@@ -117,6 +146,7 @@ fn world_of(way: char) -> World {
         let name = case.name;
         fs::write(folder.join(name), case.text).unwrap();
         fs::write(folder.join(format!("{name}.events")), events(&case)).unwrap();
+        fs::write(folder.join(format!("{name}.codex")), codex_events(&case)).unwrap();
         if case.has_file {
             fs::write(folder.join(format!("{name}.result")), WELL).unwrap();
         }
@@ -136,7 +166,7 @@ fn world_of(way: char) -> World {
 
 #[test]
 fn an_atom_is_solved_exactly_where_its_checks_hold_whatever_its_agent_answers() {
-    for way in ['c', 't', 's'] {
+    for way in ['c', 'x', 'a', 't', 's'] {
         let world = world_of(way);
         world.run().expect(5);
         let state = world.state();
@@ -147,7 +177,8 @@ fn an_atom_is_solved_exactly_where_its_checks_hold_whatever_its_agent_answers() 
             let name = case.name;
             let bound = &bindings[format!("{name}-held")];
             assert!(bound.is_object(), "{way} {name}: {failures:#?}");
-            let is_unclear = case.unclear.contains(way);
+            let way_of_form = if matches!(way, 'x' | 'a') { 'c' } else { way };
+            let is_unclear = case.unclear.contains(way_of_form);
             assert_eq!(bound["unclear"] == true, is_unclear, "{way} {name}: {bound}");
             assert_eq!(bound["unclear_because"].is_string(), is_unclear, "{bound}");
             assert_eq!(bound["read_as"].is_array(), name == "types", "{bound}");
